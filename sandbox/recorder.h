@@ -1,0 +1,29 @@
+/*
+ * Recorders: which ones there are, which one this host gives, and why not a better one.
+ */
+#ifndef QK_SANDBOX_RECORDER_H
+#define QK_SANDBOX_RECORDER_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+
+enum qk_recorder_kind {
+	QK_RECORDER_NONE,
+	QK_RECORDER_STRACE,
+	QK_RECORDER_SECCOMP,
+	QK_RECORDER_EBPF,
+};
+
+const char *qk_recorder_name(enum qk_recorder_kind k); /* "seccomp" ...; "none" */
+
+/*
+ * Chooses for a whole run. name is QK_RECORDER: NULL, "" or "auto" take the best that works and
+ * never fail (ret = NONE with the reasons in why if none does); a recorder's name takes that one
+ * or fails with why it cannot record here; another name fails. Tries the real thing in a child.
+ * QK_TEST_WITHOUT may name seccomp, strace, ebpf: they then fail as on a host without them.
+ */
+int qk_recorder_choose(const char *name, enum qk_recorder_kind *ret, char *why, unsigned int whysize,
+	struct qk_err *err);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * Runs one command: starts a recorder, builds the walls, waits for the whole process tree, and
+ * says what happened. The calling process must be single-threaded; it becomes a child subreaper
+ * and, under enforce, enters namespaces, so it runs one command and then reports and exits.
+ *
+ * The command sees what it would see without qk: the same stdin, stdout, stderr and job server
+ * descriptors, process group, terminal, umask, limits, signal mask and dispositions.
+ */
+#ifndef QK_SANDBOX_RUN_H
+#define QK_SANDBOX_RUN_H
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "sandbox/policy.h"
+#include "sandbox/recorder.h"
+#include "sandbox/trace.h"
+#include "sandbox/walls.h"
+
+#include <stdbool.h>
+
+struct qk_run_spec {
+	char *const *argv;
+	char *const *envp;
+	enum qk_recorder_kind recorder; /* QK_RECORDER_NONE: not recorded */
+	struct qk_walls *walls;         /* NULL: no walls (audit) */
+	const char *tmpdir; /* existing directory for a recorder's files (the run directory) */
+	bool end_leftovers; /* enforce: end what the command leaves running; else let it live */
+};
+
+struct qk_run_result {
+	int status;           /* as from waitpid(2), of the command itself */
+	int exec_errno;       /* the command could not be executed: why; status is then 127 or 126 << 8 */
+	bool interrupted;     /* this process was sent SIGINT, SIGTERM, SIGHUP or SIGQUIT meanwhile */
+	struct qk_strv left;  /* processes left running: "sleep 1000 (pid 123)" */
+};
+
+/*
+ * t is initialised by the caller, with its roots. Negative only if the command could not be
+ * started because of the recorder or the walls (err says which step): nothing has run then.
+ * A recorder that fails later marks the trace incomplete, and the command goes on.
+ *
+ * SIGTERM, SIGHUP, SIGINT and SIGQUIT sent to this process alone are passed on to the command
+ * (those that come from the terminal reach it anyway); once it has ended, whatever it left is
+ * ended too (SIGTERM, then SIGKILL). If this process is killed, the command is (PR_SET_PDEATHSIG).
+ */
+int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_result *ret,
+	struct qk_err *err);
+
+void qk_run_result_release(struct qk_run_result *r);
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * The walls around one command under enforce, on Linux. Three back ends, best first; which one a
+ * host gives is found by trying (qk_walls_probe), once per run.
+ *
+ *   held overlay    an overlay of the workspace whose mounter is under Landlock: undeclared lower
+ *                   files cannot be read, writes land in the upper layer, the command itself has
+ *                   no Landlock domain (Linux 6.7)
+ *   inner overlay   overlay first, then the command is restricted (Linux 5.13)
+ *   landlock        no overlay: undeclared writes fail as they happen (Linux 5.13)
+ *
+ * The calling process enters the namespaces itself (it is single-threaded and runs one command),
+ * then clones the command; the child calls qk_walls_confine() just before exec. Afterwards
+ * qk_walls_settle() applies what lies within the declared outputs to the workspace.
+ *
+ * A layer directory (upper/, work/) is made by the caller's run and may be used by one command
+ * after another of the same recipe: what is neither applied nor removed stays for the next.
+ */
+#ifndef QK_SANDBOX_WALLS_H
+#define QK_SANDBOX_WALLS_H
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "sandbox/policy.h"
+
+#include <stdbool.h>
+
+enum qk_backend {
+	QK_BACKEND_NONE,
+	QK_BACKEND_LANDLOCK,
+	QK_BACKEND_INNER_OVERLAY,
+	QK_BACKEND_HELD_OVERLAY,
+};
+
+const char *qk_backend_name(enum qk_backend b); /* "held overlay", "landlock alone" ... */
+
+/* What this host gives: the back end, and for each better one why not ("" = was not needed). */
+struct qk_walls_host {
+	enum qk_backend backend;
+	char why_not_held[256];
+	char why_not_inner[256];
+	char why_not_landlock[256];
+};
+
+/*
+ * Tries each back end for real over a scratch tree made beneath dir (an existing directory on the
+ * file system that layers will lie on) in short-lived children, until one holds: an allowed read
+ * must work and a refused one must fail. no_overlay (QK_SANDBOX_OVERLAY=0) leaves out the first
+ * two. Nothing is left in dir. The environment variable QK_TEST_WITHOUT, a comma list of landlock,
+ * userns, overlay, held, makes the named thing fail as on a host without it. Costs 1 to 3 ms.
+ */
+void qk_walls_probe(const char *dir, bool no_overlay, struct qk_walls_host *ret);
+
+struct qk_walls {
+	enum qk_backend backend;
+	const struct qk_policy *policy; /* borrowed; resolved; must outlive the walls */
+	const char *layer;              /* absolute; upper/ and work/ are made in it */
+	const struct qk_strv *bound;    /* absolute paths that writes reach at once: .git, node_modules, scratch;
+					   missing ones are passed over */
+	/* private */
+	int lower_fd;  /* the workspace root as it was before the overlay covered it */
+	int layer_fd;
+	int ruleset_fd;
+	struct qk_strv made; /* directories made for missing outputs, removed again if left empty */
+	bool userns;
+};
+
+#define QK_WALLS_INIT { .lower_fd = -1, .layer_fd = -1, .ruleset_fd = -1 }
+
+/*
+ * Makes missing parents of outputs (all back ends, and audit: see qk_outputs_prepare), enters the
+ * namespaces, builds rules, mounts, and re-enters the current directory by its string. On failure
+ * the process may be half inside: it must not run the command.
+ */
+int qk_walls_enter(struct qk_walls *w, struct qk_err *err);
+
+/*
+ * In the child (possibly sharing memory with its parent: async-signal-safe calls only, no
+ * allocation): drops what would let the command undo the walls, restricts itself where the back
+ * end asks for it. 0, or -errno with *ret_step naming the failed step (a static string).
+ */
+int qk_walls_confine(const struct qk_walls *w, const char **ret_step);
+
+/* One path that the command changed and that was not applied. */
+struct qk_settled {
+	struct qk_strv applied; /* absolute paths, for the trace of tests and -v */
+	struct qk_strv stray;   /* absolute paths left in the layer: written outside the outputs */
+};
+
+/*
+ * Applies to the workspace what the layer holds within the policy's writable paths, entry by
+ * entry, never through a link of the workspace; what was applied leaves the layer, the rest is
+ * listed in ret->stray and stays in it. A file copied up and left as it was (same bytes and mode)
+ * is no write and is dropped. discard (interrupted): nothing is applied, the layer is removed.
+ * No-op for QK_BACKEND_LANDLOCK. Errors name the path that could not be applied.
+ */
+int qk_walls_settle(struct qk_walls *w, bool discard, struct qk_settled *ret, struct qk_err *err);
+
+void qk_settled_release(struct qk_settled *s);
+void qk_walls_release(struct qk_walls *w); /* closes descriptors, removes empty made directories */
+
+/*
+ * Makes the missing directories that outputs of the policy lie in (not the outputs themselves) and
+ * lists them in made, deepest last; qk_outputs_tidy removes those still empty, deepest first.
+ */
+int qk_outputs_prepare(const struct qk_policy *p, struct qk_strv *made, struct qk_err *err);
+void qk_outputs_tidy(const struct qk_strv *made);
+
+#endif
