@@ -47,3 +47,48 @@ SAY = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $1 $2)
 .PHONY: all
 
 all: $(PLUGIN_SO) $(RUNNER_SH) $(QK) ## build the plugin, the runner and the qk program
+
+$O/obj/%.o: %.c
+	$(call SAY,CC,$<)
+	@mkdir -p $(@D)
+	$Q$(CC) $(QK_CFLAGS) $(SAN_CFLAGS) $(CFLAGS) -c -o $@ $<
+
+$O/obj/%.lo: %.c
+	$(call SAY,CC,"$< (PIC)")
+	@mkdir -p $(@D)
+	$Q$(CC) $(QK_CFLAGS) -fPIC $(SAN_LOFLAGS) $(CFLAGS) -c -o $@ $<
+
+$O/libqk.a: $(call OBJ,$(BASE) $(SANDBOX) $(REPORT) $(KEYING))
+	$(call SAY,AR,$@)
+	@rm -f $@
+	$Q$(AR) rcs $@ $^
+
+# Linked static: it starts once per recipe line, and a dynamic start costs more than its work.
+$(RUNNER_SH): $(call OBJ,$(RUNNER)) $O/libqk.a
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) $(RUNNER_LDFLAGS) -o $@ $^
+
+# nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
+$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX)) gmk-plugin/qk.map
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
+		-Wl,--version-script=gmk-plugin/qk.map -o $@ $(filter %.lo,$^)
+
+$O/bin/qk: $(call OBJ,$(CLI)) $O/libqk.a
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk.a
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread
+
+$(PROBE_BIN): $O/tests/probes/%: tests/probes/%.c
+	$(call SAY,CC,$<)
+	@mkdir -p $(@D)
+	$Q$(CC) $(QK_CFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS_$*) -lpthread
+
+-include $(shell find $O -name '*.d' 2>/dev/null)
