@@ -14,7 +14,7 @@ QK_WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wfor
 	-Wpointer-arith -Wwrite-strings -Wvla -Wundef $(if $(filter 1,$(W)),-Werror)
 QK_CFLAGS := -std=c11 -D_GNU_SOURCE -DQK_VERSION='"$(VERSION)"' -I. -fvisibility=hidden $(QK_WARN) -MMD -MP
 # The plugin lives in make's process, where AddressSanitizer's run time cannot come first.
-SAN_CFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+SAN_CFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 SAN_LOFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=undefined -fsanitize-undefined-trap-on-error)
 RUNNER_LDFLAGS := $(if $(filter 1,$(SAN)),,-static)
 
