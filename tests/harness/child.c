@@ -69,7 +69,7 @@ static void start(const struct child *c)
 	int in = open("/dev/null", O_RDONLY);
 	int out = open(c->out, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644);
 	int err = open(c->err, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644);
-	char *argv[] = { "sh", "-c", (char *)c->script, NULL };
+	char *argv[] = { (char *)"sh", (char *)"-c", (char *)c->script, NULL };
 
 	if (in < 0 || out < 0 || err < 0 || chdir(c->dir))
 		_exit(125);
