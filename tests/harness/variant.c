@@ -414,8 +414,10 @@ static void run_modes(struct run *r, struct qk_buf *out)
 			add_dump(out, "err", &r->now.err);
 		} else {
 			say(r, "ok", NULL, out);
-			if (r->at->verbose)
+			if (r->at->verbose) {
+				add_dump(out, "out", &r->now.out);
 				add_dump(out, "err", &r->now.err);
+			}
 		}
 		if (m == MODE_BARE) {
 			r->bare = r->now;
