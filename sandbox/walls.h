@@ -56,6 +56,7 @@ struct qk_walls_host {
 	char why_not_held[256];
 	char why_not_inner[256];
 	char why_not_landlock[256];
+	char limits[256]; /* what the chosen one cannot do, sentence parts with "; " between, "" = nothing */
 };
 
 /*
