@@ -70,7 +70,7 @@ $(RUNNER_SH): $(call OBJ,$(RUNNER)) $O/libqk.a
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) $(RUNNER_LDFLAGS) -o $@ $^
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
-$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX)) gmk-plugin/qk.map
+$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.c) gmk-plugin/qk.map
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
