@@ -206,17 +206,30 @@ static int auxiliary(const struct run *r, const char *what, const char *text, st
 	return e;
 }
 
-/* qk's own summary is the one difference on stderr: it is the last thing make's process prints. */
-static void cut_summary(struct qk_buf *b)
+/*
+ * qk's own summary is the one difference on stderr: a line of its own, and the indented lines that
+ * follow it. A run of several makes has several.
+ */
+static void cut_summaries(struct qk_buf *b)
 {
-	static const char *const starts[] = { "Sandbox audit", "Sandbox enforce" };
+	char *to = b->s;
+	bool inside = false;
 
-	for (char *line = b->s; *line; line += strcspn(line, "\n"), line += *line == '\n')
-		for (size_t i = 0; i < 2; i++)
-			if (!strncmp(line, starts[i], strlen(starts[i]))) {
-				qk_buf_truncate(b, (size_t)(line - b->s));
-				return;
-			}
+	for (char *line = b->s; *line;) {
+		size_t n = strcspn(line, "\n");
+
+		n += line[n] == '\n';
+		if (!strncmp(line, "Sandbox audit", 13) || !strncmp(line, "Sandbox enforce", 15))
+			inside = true;
+		else if (strncmp(line, "  ", 2))
+			inside = false;
+		if (!inside) {
+			memmove(to, line, n);
+			to += n;
+		}
+		line += n;
+	}
+	qk_buf_truncate(b, (size_t)(to - b->s));
 }
 
 static void sort_lines(struct qk_buf *b)
@@ -245,7 +258,7 @@ static int compare_outcomes(struct run *r, struct qk_err *err)
 		return qk_fail(err, -EINVAL, "status %d, plain make %d", r->now.status,
 			r->bare.status);
 	qk_buf_add(&stripped, r->now.err.s, r->now.err.len);
-	cut_summary(&stripped);
+	cut_summaries(&stripped);
 	if (unordered) {
 		sort_lines(&r->now.out);
 		sort_lines(&r->bare.out);
