@@ -277,8 +277,12 @@ static int finish_strace(struct running *r, struct qk_err *err)
 {
 	struct qk_strace *s = r->strace;
 
-	while (s->fd >= 0 && qk_strace_serve(s) && r->all_ended)
-		;
+	while (s->fd >= 0) {
+		struct pollfd p = { s->fd, POLLIN, 0 };
+
+		if (poll(&p, 1, STRACE_END_MS) == 0 || !qk_strace_serve(s))
+			break;
+	}
 	if (!s->seen_any)
 		return qk_fail(err, -EPERM, "strace cannot trace here");
 	if (!s->executed && s->exec_errno) {
