@@ -322,10 +322,11 @@ static void settle_dir(struct settle *s, struct level *up, const char *name, con
 		(void)fchmod(l.lower, (before.st_mode & 07777) | 0700);
 	settle_level(s, &l);
 	finish_level(s, &l, &before);
+	if ((l.lower < 0 || s->ret->stray.n > l.stray || unlinkat(up->upper, name, AT_REMOVEDIR)) &&
+		l.opened_up)
+		(void)fchmod(l.upper, st->st_mode & 07777);
 	if (l.lower >= 0)
 		close(l.lower);
-	if (unlinkat(up->upper, name, AT_REMOVEDIR) && l.opened_up)
-		(void)fchmod(l.upper, st->st_mode & 07777);
 	close(l.upper);
 }
 
@@ -334,11 +335,12 @@ static void settle_level(struct settle *s, struct level *l)
 	qk_autostrv struct qk_strv names = { 0 };
 	int r;
 
-	if (l->up && is_opaque(l->upper) && l->lower >= 0)
-		settle_hidden(s, l);
 	r = list(l->upper, &names);
 	if (r)
 		note_error(s, r, "list in the layer", l->path);
+	/* with the list taken: this adds whiteouts, which are reported already */
+	if (l->up && is_opaque(l->upper) && l->lower >= 0)
+		settle_hidden(s, l);
 	for (size_t i = 0; i < names.n; i++) {
 		qk_autofree char *path = qk_path_join(l->path, names.v[i]);
 		struct stat st;
