@@ -3,6 +3,7 @@
 #include "base/fdio.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "sandbox/lift.h"
 #include "sandbox/settle.h"
 
 #include <check.h>
@@ -23,6 +24,7 @@ static char top[] = "/tmp/check_settle.XXXXXX";
 static char root[64], upper[64];
 static struct qk_policy policy;
 static struct qk_settled settled;
+static struct qk_strv lifted;
 static struct qk_err err;
 
 /* Paths in the tests start with "w/" (workspace) or "u/" (upper layer). */
@@ -99,7 +101,7 @@ static int settle(void)
 
 	qk_policy_resolve(&policy);
 	qk_settled_release(&settled);
-	r = qk_settle(&policy, lower_fd, upper_fd, &settled, &err);
+	r = qk_settle(&policy, lower_fd, upper_fd, &lifted, &settled, &err);
 	close(lower_fd);
 	close(upper_fd);
 	qk_strv_sort(&settled.stray);
@@ -145,6 +147,7 @@ static void teardown(void)
 {
 	qk_policy_release(&policy);
 	qk_settled_release(&settled);
+	qk_strv_release(&lifted);
 	qk_remove_tree(AT_FDCWD, top);
 }
 
@@ -387,6 +390,60 @@ START_TEST(opaque_with_strays)
 }
 END_TEST
 
+/* What another task put into a lifted directory meanwhile is not taken for removed. */
+START_TEST(lifted_directories)
+{
+	int lower_fd, upper_fd;
+
+	put("w/out/old", "x");
+	put("w/out/kept", "x");
+	put("w/out/d/old", "x");
+	lower_fd = open(root, O_PATH | O_DIRECTORY);
+	upper_fd = open(upper, O_RDONLY);
+	ck_assert_int_eq(qk_lift(&policy, lower_fd, upper_fd, NULL, &lifted, &err), 0);
+	ck_assert_str_eq(joined(&lifted), "out out/d out/d/old out/kept out/old");
+	ck_assert_int_eq(getxattr(at("u/out"), "user.overlay.opaque", NULL, 0), 1);
+	ck_assert_str_eq(text_of("u/out/d/old"), "x");
+	unlink(at("u/out/old"));
+	qk_remove_tree(AT_FDCWD, at("u/out/d"));
+	put("w/out/others", "y");
+	put("w/out/d/others", "y");
+	settle_well();
+	ck_assert(!there("w/out/old") && !there("w/out/d/old"));
+	ck_assert(there("w/out/kept") && there("w/out/others") && there("w/out/d/others"));
+	ck_assert_uint_eq(settled.stray.n, 0);
+	ck_assert_str_eq(joined(&settled.applied), "out/d/old out/old");
+	close(lower_fd);
+	close(upper_fd);
+}
+END_TEST
+
+START_TEST(too_much_to_lift)
+{
+	int lower_fd, upper_fd;
+	char path[64];
+
+	for (int i = 0; i <= QK_LIFT_ENTRIES; i++) {
+		snprintf(path, sizeof(path), "w/out/%d", i);
+		put(path, "");
+	}
+	lower_fd = open(root, O_PATH | O_DIRECTORY);
+	upper_fd = open(upper, O_RDONLY);
+	ck_assert_int_eq(qk_lift(&policy, lower_fd, upper_fd, NULL, &lifted, &err), 0);
+	ck_assert_uint_eq(lifted.n, 0);
+	ck_assert(!there("u/out"));
+	unlink(at(path));
+	ck_assert_int_eq(truncate(at("w/out/0"), QK_LIFT_BYTES + 1), 0);
+	ck_assert_int_eq(qk_lift(&policy, lower_fd, upper_fd, NULL, &lifted, &err), 0);
+	ck_assert_uint_eq(lifted.n, 0);
+	ck_assert_int_eq(truncate(at("w/out/0"), 0), 0);
+	ck_assert_int_eq(qk_lift(&policy, lower_fd, upper_fd, NULL, &lifted, &err), 0);
+	ck_assert_uint_eq(lifted.n, QK_LIFT_ENTRIES + 1);
+	close(lower_fd);
+	close(upper_fd);
+}
+END_TEST
+
 START_TEST(kinds_replaced)
 {
 	put("w/out/f/x", "dir before");
@@ -623,6 +680,8 @@ int main(void)
 	tcase_add_test(tc, removed_directory_on_the_way);
 	tcase_add_test(tc, opaque);
 	tcase_add_test(tc, opaque_with_strays);
+	tcase_add_test(tc, lifted_directories);
+	tcase_add_test(tc, too_much_to_lift);
 	tcase_add_test(tc, kinds_replaced);
 	tcase_add_test(tc, planted_links);
 	tcase_add_test(tc, file_on_the_way_stays);
