@@ -86,6 +86,8 @@ $(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk.a
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread
 
+# A program without a loader is one of the probes.
+LDFLAGS_static := -static
 $(PROBE_BIN): $O/tests/probes/%: tests/probes/%.c
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
