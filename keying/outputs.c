@@ -218,7 +218,7 @@ static int list_glob(struct walk *w, int rootfd)
 	for (const char *s = dir; *s; s++)
 		depth += *s == '/';
 	depth += *dir != '\0';
-	/* "dist/**" means dist itself as well. */
+	/* A trailing double star means the directory before it as well. */
 	if (*dir && qk_glob_match(w->glob, dir)) {
 		qk_autofd int parent = -1;
 		qk_autofree char *above = qk_strndup(dir, qk_path_dirlen(dir));
@@ -247,13 +247,12 @@ int qk_outputs_list(const struct qk_outputs *o, int rootfd, int flags, struct qk
 	return 0;
 }
 
-int qk_outputs_read(const struct qk_outputs *o, struct qk_filehash *f, int flags,
-		    struct qk_tree *ret, struct qk_err *err)
+int qk_outputs_digests(struct qk_tree *t, struct qk_filehash *f, int flags, struct qk_err *err)
 {
-	int r = qk_outputs_list(o, qk_filehash_rootfd(f), 0, ret, err);
+	int r = 0;
 
-	for (size_t i = 0; i < ret->n && !r; i++) {
-		struct qk_treeent *e = &ret->v[i];
+	for (size_t i = 0; i < t->n && !r; i++) {
+		struct qk_treeent *e = &t->v[i];
 		struct qk_filestate s;
 
 		if (e->kind != QK_FILE_REGULAR)

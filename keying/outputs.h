@@ -40,11 +40,10 @@ int qk_outputs_list(const struct qk_outputs *o, int rootfd, int flags, struct qk
 		    struct qk_err *err);
 
 /*
- * The same with digests of the regular files. flags as of qk_filehash_get: with QK_FILEHASH_CACHED
- * -EAGAIN if a file has to be read.
+ * Fills in the digests of a listed tree's regular files. flags as of qk_filehash_get: with
+ * QK_FILEHASH_CACHED -EAGAIN if a file has to be read.
  */
-int qk_outputs_read(const struct qk_outputs *o, struct qk_filehash *f, int flags,
-		    struct qk_tree *ret, struct qk_err *err);
+int qk_outputs_digests(struct qk_tree *t, struct qk_filehash *f, int flags, struct qk_err *err);
 
 /* Removes what is there. Directories that hold excluded files stay. 0 or the first error. */
 int qk_outputs_remove(const struct qk_outputs *o, int rootfd, struct qk_err *err);

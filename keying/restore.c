@@ -172,9 +172,13 @@ static bool in_place(const struct qk_entry *e, const struct qk_outputs *o, struc
 {
 	qk_autotree struct qk_tree now = { 0 };
 
-	return !qk_outputs_list(o, qk_filehash_rootfd(f), 0, &now, NULL) && now.n == e->tree.n &&
-	       (qk_tree_release(&now), !qk_outputs_read(o, f, 0, &now, NULL)) &&
-	       qk_tree_equal(&now, &e->tree);
+	/* Sizes first: files that differ in more than their bytes need not be read. */
+	if (qk_outputs_list(o, qk_filehash_rootfd(f), 0, &now, NULL) || now.n != e->tree.n)
+		return false;
+	for (size_t i = 0; i < now.n; i++)
+		if (now.v[i].size != e->tree.v[i].size || now.v[i].kind != e->tree.v[i].kind)
+			return false;
+	return !qk_outputs_digests(&now, f, 0, NULL) && qk_tree_equal(&now, &e->tree);
 }
 
 int qk_restore(struct qk_store *s, const struct qk_digest *key, const struct qk_entry *e,
