@@ -53,8 +53,10 @@ static char *in_dir(const char *name)
 
 static void put(const char *path, const char *text, size_t n, mode_t mode)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	int fd;
 
+	chmod(path, 0600);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	ck_assert_msg(fd >= 0, "%s", path);
 	ck_assert_int_eq(qk_write_all(fd, text, n), 0);
 	ck_assert_int_eq(fchmod(fd, mode), 0);
@@ -527,7 +529,7 @@ START_TEST(changed_after_reading_is_not_stored)
 		if (i)
 			puts_in("w/dist/small", "SMALL\n");
 		else
-			put("w/dist/sub/big", big, sizeof(big) - 2, 0644);
+			put("w/dist/sub/big", big, sizeof(big) - 2, 0444);
 		ck_assert_int_eq(qk_store_put(s, &k, &e, qk_filehash_rootfd(f), &err), -EBUSY);
 		ck_assert(!has(s, "k"));
 	}
@@ -871,6 +873,28 @@ START_TEST(unwritable_place_is_said)
 }
 END_TEST
 
+static int write_proc(const char *path, const char *text)
+{
+	qk_autofd int fd = open(path, O_WRONLY);
+
+	return fd < 0 ? -1 : qk_write_all(fd, text, strlen(text));
+}
+
+/* A mount namespace with this user still being itself. */
+static int own_mounts(void)
+{
+	unsigned int uid = geteuid(), gid = getegid();
+	qk_autofree char *uids = qk_asprintf("%u %u 1", uid, uid);
+	qk_autofree char *gids = qk_asprintf("%u %u 1", gid, gid);
+
+	if (!uid)
+		return unshare(CLONE_NEWNS);
+	if (unshare(CLONE_NEWNS | CLONE_NEWUSER))
+		return -1;
+	return write_proc("/proc/self/setgroups", "deny") ||
+	       write_proc("/proc/self/uid_map", uids) || write_proc("/proc/self/gid_map", gids);
+}
+
 START_TEST(full_disk)
 {
 	pid_t pid = fork();
@@ -881,7 +905,7 @@ START_TEST(full_disk)
 		struct qk_store *s;
 
 		mkdir(cache, 0777);
-		if (unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) ||
+		if (own_mounts() ||
 		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 		    mount("none", cache, "tmpfs", 0, "size=256k"))
 			_exit(77);
