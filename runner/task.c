@@ -1,0 +1,349 @@
+#include "runner/task.h"
+
+#include "base/fdio.h"
+#include "base/path.h"
+#include "keying/depfile.h"
+#include "report/declare.h"
+#include "report/result.h"
+#include "runner/env.h"
+#include "runner/shell.h"
+#include "sandbox/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct task {
+	const struct qk_request *req;
+	struct qk_policy policy;
+	struct qk_result result;
+	struct qk_walls walls;
+	struct qk_strv bound;
+	struct qk_strv argv, env;
+	bool direct; /* argv names the program itself: its failures are told as make tells them */
+	char *layer;
+};
+
+/* What make says and does where it cannot start a program itself. */
+static void say_not_started(const char *make, const char *program, int error)
+{
+	const char *level = getenv("MAKELEVEL");
+	int n = level ? atoi(level) - 1 : 0;
+
+	if (n > 0)
+		fprintf(stderr, "%s[%d]: %s: %s\n", qk_path_base(make), n, program, strerror(error));
+	else
+		fprintf(stderr, "%s: %s: %s\n", qk_path_base(make), program, strerror(error));
+}
+
+void qk_task_exec(char *const *argv, char *const *envp, const char *make)
+{
+	execvpe(argv[0], argv, envp);
+	say_not_started(make, argv[0], errno);
+	_exit(127);
+}
+
+/* Ends this process as a wait status says the command ended. */
+static void __attribute__((noreturn)) end_as(int status)
+{
+	struct rlimit none = { 0, 0 };
+	sigset_t set;
+	int sig;
+
+	if (!WIFSIGNALED(status))
+		_exit(WEXITSTATUS(status));
+	sig = WTERMSIG(status);
+	setrlimit(RLIMIT_CORE, &none); /* the command's own core file must stay */
+	signal(sig, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(sig);
+	_exit(128 + sig);
+}
+
+static void append_result(struct task *t)
+{
+	struct qk_err err = QK_ERR_INIT;
+
+	if (qk_result_append(&t->result, t->req->run, &err))
+		fprintf(stderr, "qk: %s: result not recorded: %s\n", t->req->target, err.msg);
+}
+
+/* The dependency files of an earlier run, wherever tools keep them, declare reads already. */
+static void declare_old_depfiles(struct task *t)
+{
+	const struct qk_request *r = t->req;
+	qk_autostrv struct qk_strv paths = { 0 };
+
+	for (size_t i = 0; i < r->lists[QK_LIST_DEPFILE].n; i++)
+		qk_strv_push(&paths, r->lists[QK_LIST_DEPFILE].v[i]);
+	qk_depfile_guess(r->target, &paths);
+	for (size_t i = 0; i < paths.n; i++) {
+		qk_autobuf struct qk_buf text = QK_BUF_INIT;
+		qk_autostrv struct qk_strv prereqs = { 0 };
+		qk_autofree char *path = qk_path_join(r->cwd, paths.v[i]);
+
+		if (qk_read_file(AT_FDCWD, path, QK_DEPFILE_MAX, &text, NULL) ||
+			!qk_depfile_parse(text.s, text.len, r->target, &prereqs))
+			continue;
+		qk_policy_add(&t->policy, "/", path, QK_EXACT, QK_READ | QK_WRITE, QK_BY_DEPFILE);
+		for (size_t k = 0; k < prereqs.n; k++)
+			qk_policy_add(&t->policy, r->cwd, prereqs.v[k], QK_EXACT, QK_READ,
+				QK_BY_DEPFILE);
+	}
+}
+
+static void declare_all(struct task *t)
+{
+	qk_policy_init(&t->policy, t->req->root, t->req->state);
+	qk_declare(&t->policy, t->req);
+	declare_old_depfiles(t);
+	qk_policy_resolve(&t->policy);
+}
+
+/* Finds the dependency files that this line wrote; what they list counts as declared. */
+static void take_new_depfiles(struct task *t)
+{
+	const struct qk_request *r = t->req;
+	struct qk_trace *trace = &t->result.trace;
+	qk_autofree char *target = qk_path_join(r->cwd, r->target);
+	size_t rules = t->policy.rules.n;
+
+	for (size_t i = 0; i < trace->entries.n; i++) {
+		const struct qk_trace_entry *e = &trace->entries.v[i];
+		qk_autobuf struct qk_buf text = QK_BUF_INIT;
+		qk_autostrv struct qk_strv prereqs = { 0 };
+		struct qk_verdict named = qk_policy_judge(&t->policy, e->path, QK_WRITE);
+
+		if (!(e->flags & QK_T_WRITTEN) || e->flags & (QK_T_REMOVED | QK_T_DIR))
+			continue;
+		if (named.reason != QK_BY_DEPFILE && !qk_depfile_plausible(e->path, target))
+			continue;
+		if (qk_read_file(AT_FDCWD, e->path, QK_DEPFILE_MAX, &text, NULL) ||
+			!qk_depfile_parse(text.s, text.len, r->target, &prereqs))
+			continue;
+		qk_policy_add(&t->policy, "/", e->path, QK_EXACT, QK_READ | QK_WRITE, QK_BY_DEPFILE);
+		for (size_t k = 0; k < prereqs.n; k++)
+			qk_policy_add(&t->policy, r->cwd, prereqs.v[k], QK_EXACT, QK_READ,
+				QK_BY_DEPFILE);
+	}
+	if (t->policy.rules.n == rules)
+		return;
+	qk_policy_resolve(&t->policy);
+	for (size_t i = rules; i < t->policy.rules.n; i++)
+		if (t->policy.rules.v[i].reason == QK_BY_DEPFILE)
+			qk_strv_push(&t->result.declared, t->policy.rules.v[i].path);
+}
+
+static void bind_if_there(struct task *t, const char *path)
+{
+	struct stat st;
+
+	if (!lstat(path, &st) && !S_ISLNK(st.st_mode))
+		qk_strv_push(&t->bound, path);
+}
+
+/* What writes reach at once: .git of the root, node_modules from cwd upward, scratch directories. */
+static void bind_through(struct task *t)
+{
+	const struct qk_request *r = t->req;
+	qk_autofree char *git = qk_path_join(r->root, ".git"), *dir = qk_strdup(r->cwd);
+
+	bind_if_there(t, git);
+	while (qk_path_under(dir, r->root)) {
+		qk_autofree char *modules = qk_path_join(dir, "node_modules");
+
+		bind_if_there(t, modules);
+		if (!strcmp(dir, r->root))
+			break;
+		dir[qk_path_dirlen(dir)] = '\0';
+	}
+	for (size_t i = 0; i < r->lists[QK_LIST_SCRATCH].n; i++) {
+		qk_autofree char *scratch = qk_path_join(r->cwd, r->lists[QK_LIST_SCRATCH].v[i]);
+
+		bind_if_there(t, scratch);
+	}
+}
+
+/* True the first time for this request: its later lines find what the first left. */
+static bool is_first_line(const struct task *t)
+{
+	qk_autofree char *mark = qk_asprintf("%s/started.%llu.%llu", t->req->run,
+		(unsigned long long)t->req->make_pid, (unsigned long long)t->req->offset);
+	int fd = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+/*
+ * Empties one scratch directory: inside the workspace, not a walled place, and no link anywhere
+ * on the way, checked by the opening itself.
+ */
+static int empty_scratch(const struct qk_request *r, const char *name, struct qk_err *err)
+{
+	qk_autofree char *path = qk_path_join(r->cwd, name), *copy = NULL;
+	const char *below = qk_path_below(path, r->root);
+	qk_autofd int root = -1;
+	qk_autofd int parent = -1;
+
+	if (!below || !*below)
+		return qk_fail(err, -EINVAL, "QK_SCRATCH '%s': not beneath the workspace", name);
+	copy = qk_strdup(below);
+	for (char *s = copy, *c; (c = strsep(&s, "/"));)
+		if (!strcasecmp(c, ".git") || !strcasecmp(c, ".qk") || !strcasecmp(c, "node_modules"))
+			return qk_fail(err, -EINVAL, "QK_SCRATCH '%s': lies in %s", name, c);
+	root = open(r->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return qk_fail(err, errno, "open '%s'", r->root);
+	parent = qk_open_beneath(root, below, O_PATH | O_DIRECTORY, 0);
+	if (parent == -ENOENT)
+		return qk_mkdirs(path, err);
+	if (parent < 0)
+		return qk_fail(err, -parent, "QK_SCRATCH '%s'", name);
+	close(parent);
+	free(copy);
+	copy = qk_strndup(below, qk_path_dirlen(below));
+	parent = qk_open_beneath(root, *copy ? copy : ".", O_RDONLY | O_DIRECTORY, 0);
+	if (parent < 0)
+		return qk_fail(err, -parent, "QK_SCRATCH '%s'", name);
+	if (qk_remove_tree(parent, qk_path_base(below)) || mkdirat(parent, qk_path_base(below), 0777))
+		return qk_fail(err, errno, "QK_SCRATCH '%s': empty it", name);
+	return 0;
+}
+
+static int empty_scratches(const struct task *t, struct qk_err *err)
+{
+	const struct qk_request *r = t->req;
+	int ret = 0;
+
+	if (!r->lists[QK_LIST_SCRATCH].n || !is_first_line(t))
+		return 0;
+	for (size_t i = 0; !ret && i < r->lists[QK_LIST_SCRATCH].n; i++)
+		ret = empty_scratch(r, r->lists[QK_LIST_SCRATCH].v[i], err);
+	return ret;
+}
+
+static int prepare_walls(struct task *t, struct qk_err *err)
+{
+	const struct qk_request *r = t->req;
+
+	t->walls = (struct qk_walls)QK_WALLS_INIT;
+	t->walls.backend = (enum qk_backend)r->backend;
+	t->walls.policy = &t->policy;
+	t->walls.bound = &t->bound;
+	t->layer = qk_asprintf("%s/layers/%llu.%llu", r->run, (unsigned long long)r->make_pid,
+		(unsigned long long)r->offset);
+	t->walls.layer = t->layer;
+	bind_through(t);
+	return qk_mkdirs(t->layer, err);
+}
+
+/* The line could not be held or recorded: under enforce it fails, under audit it runs all the same. */
+static void __attribute__((noreturn)) give_up(struct task *t, const struct qk_err *err)
+{
+	const struct qk_request *r = t->req;
+
+	t->result.why = qk_strdup(err->msg);
+	if (r->mode == QK_MODE_ENFORCE) {
+		t->result.fate = QK_FATE_REFUSED;
+		t->result.status = QK_TASK_FAILED << 8;
+		append_result(t);
+		fprintf(stderr, "qk: %s: not run: %s (QK_SANDBOX = off for this target runs it unsandboxed)\n",
+			r->target, err->msg);
+		_exit(QK_TASK_FAILED);
+	}
+	t->result.fate = QK_FATE_UNSANDBOXED;
+	append_result(t);
+	qk_task_exec(t->argv.v, t->env.v, r->make);
+}
+
+static void settle(struct task *t, const struct qk_run_result *ran, int *status)
+{
+	struct qk_settled settled = { 0 };
+	struct qk_err err = QK_ERR_INIT;
+
+	if (qk_walls_settle(&t->walls, ran->interrupted, &settled, &err)) {
+		fprintf(stderr, "qk: %s: %s\n", t->req->target, err.msg);
+		if (!*status)
+			*status = QK_TASK_FAILED << 8;
+	}
+	for (size_t i = 0; i < settled.stray.n; i++)
+		qk_strv_push(&t->result.stray, settled.stray.v[i]);
+	qk_settled_release(&settled);
+	qk_walls_release(&t->walls);
+	rmdir(t->layer); /* fails, as it should, while strays wait for the recipe's next line */
+}
+
+/* Unsandboxed by declaration, or a $(MAKE) line: one result, then the command takes our place. */
+static void __attribute__((noreturn)) exec_plainly(struct task *t, enum qk_fate fate, const char *why)
+{
+	t->result.fate = fate;
+	t->result.why = why ? qk_strdup(why) : NULL;
+	append_result(t);
+	qk_task_exec(t->argv.v, t->env.v, t->req->make);
+}
+
+void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *self)
+{
+	struct task t = { .req = r };
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_run_result ran = { 0 };
+	struct qk_run_spec spec = {
+		.recorder = (enum qk_recorder_kind)r->recorder,
+		.tmpdir = r->run,
+		.end_leftovers = r->mode == QK_MODE_ENFORCE,
+	};
+	const char *line = qk_shell_line(argv_in);
+	int status;
+
+	qk_result_init(&t.result, r->make_pid, r->offset);
+	t.direct = qk_shell_argv(&t.argv, r->shell, argv_in);
+	if (r->uses_make && line && qk_shell_mentions(line, r->make)) {
+		qk_env_submake(&t.env, r);
+		exec_plainly(&t, QK_FATE_SUBMAKE, NULL);
+	}
+	qk_env_task(&t.env, r, self);
+	if (r->off)
+		exec_plainly(&t, QK_FATE_UNSANDBOXED, "QK_SANDBOX = off");
+	if (empty_scratches(&t, &err))
+		give_up(&t, &err);
+	declare_all(&t);
+	if (r->mode == QK_MODE_ENFORCE) {
+		if (r->backend == QK_BACKEND_NONE) {
+			qk_fail(&err, -ENOSYS, "no sandbox works on this host");
+			give_up(&t, &err);
+		}
+		if (prepare_walls(&t, &err))
+			give_up(&t, &err);
+		spec.walls = &t.walls;
+	}
+	spec.argv = t.argv.v;
+	spec.envp = t.env.v;
+	qk_strv_push(&t.result.trace.roots, r->root);
+	if (r->recorder == QK_RECORDER_NONE)
+		qk_trace_lost(&t.result.trace, "no recorder works on this host");
+	if (qk_run(&spec, &t.result.trace, &ran, &err))
+		give_up(&t, &err);
+	status = ran.status;
+	if (ran.exec_errno)
+		say_not_started(t.direct ? r->make : "qk", t.argv.v[0], ran.exec_errno);
+	take_new_depfiles(&t);
+	if (spec.walls)
+		settle(&t, &ran, &status);
+	qk_result_judge(&t.result, &t.policy);
+	t.result.status = status;
+	for (size_t i = 0; i < ran.left.n; i++)
+		qk_strv_push(&t.result.left, ran.left.v[i]);
+	append_result(&t);
+	end_as(status);
+}
