@@ -13,8 +13,8 @@
  * its defaultConfiguration. So a task's dependencies hang on what the whole run asked for, and a
  * graph is built for one request.
  */
-#ifndef QK_KEYING_GRAPH_H
-#define QK_KEYING_GRAPH_H
+#ifndef QK_KEYING_TASKGRAPH_H
+#define QK_KEYING_TASKGRAPH_H
 
 #include "base/err.h"
 #include "keying/workspace.h"
@@ -40,25 +40,25 @@ struct qk_task {
 	size_t index;                    /* in the graph: after all deps and continuous */
 };
 
-struct qk_graph {
+struct qk_taskgraph {
 	struct qk_arena arena;
 	const struct qk_workspace *ws;
 	const char *configuration; /* asked for, or NULL */
 	struct qk_task **tasks;    /* dependencies first */
 	size_t n_tasks;
-	struct qk_graph_index *lookup;
+	struct qk_taskgraph_index *lookup;
 };
 
 /*
  * Builds the graph of these targets (with all they need). configuration may be NULL. With targets
  * NULL: of every target of the workspace. *ret is NULL on error. The workspace must outlive it.
  */
-int qk_graph_build(struct qk_workspace *ws, const struct qk_target *const *targets, size_t n,
-	const char *configuration, struct qk_graph **ret, struct qk_err *err);
-void qk_graph_free(struct qk_graph *g);
+int qk_taskgraph_build(struct qk_workspace *ws, const struct qk_target *const *targets, size_t n,
+	const char *configuration, struct qk_taskgraph **ret, struct qk_err *err);
+void qk_taskgraph_free(struct qk_taskgraph *g);
 
 /* By id, or NULL. */
-const struct qk_task *qk_graph_task(const struct qk_graph *g, const char *id);
+const struct qk_task *qk_taskgraph_task(const struct qk_taskgraph *g, const char *id);
 
 /*
  * Takes "app:build" or "app:build:production" apart (names may hold colons as far as Nx allows).
