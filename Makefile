@@ -29,6 +29,8 @@ REPORT := $(call SRC,report)
 RUNNER := $(call SRC,runner)
 PLUGIN := $(call SRC,gmk-plugin)
 CLI := $(call SRC,cli)
+# What reading a workspace needs; the runner pulls in none of it.
+KEYING_LIBS := -lgit2 -lyaml
 UNIT := $(call SRC,tests/unit)
 PROBES := $(call SRC,tests/probes)
 
@@ -84,7 +86,8 @@ $O/bin/qk: $(call OBJ,$(CLI)) $O/libqk.a
 $(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
-	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -Wl,--as-needed $(KEYING_LIBS) \
+		-lcheck -lsubunit -lm -lrt -lpthread
 
 $(PROBE_BIN): $O/tests/probes/%: tests/probes/%.c
 	$(call SAY,CC,$<)
