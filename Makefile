@@ -70,7 +70,7 @@ $(RUNNER_SH): $(call OBJ,$(RUNNER)) $O/libqk.a
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) $(RUNNER_LDFLAGS) -o $@ $^
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
-$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX)) gmk-plugin/qk.map
+$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.c) gmk-plugin/qk.map
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
@@ -92,3 +92,32 @@ $(PROBE_BIN): $O/tests/probes/%: tests/probes/%.c
 	$Q$(CC) $(QK_CFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS_$*) -lpthread
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
+
+# Tests: `make check CASES='audit-* names'` runs some of the cases, V=1 shows those that pass too.
+
+CASES ?=
+DEMO := $O/demo
+HARNESS := $(call SRC,tests/harness)
+HARNESS_BIN := $O/tests/cases
+# A make of its own is given to the cases; what this one was started with is not theirs.
+CHECK = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(HARNESS_BIN) $(if $(filter 1,$(V)),-v) \
+	-m "$$(command -v make)" -s $(CURDIR) -b $(abspath $O)
+
+$(HARNESS_BIN): $(call OBJ,$(HARNESS)) $O/libqk.a
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcjson
+
+.PHONY: check unit demo bench help install uninstall clean
+
+check: all $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run all tests; CASES='glob...' some cases
+	$Q$(CHECK) $(if $(CASES),,$(addprefix -u ,$(UNIT_BIN))) $(CASES)
+
+unit: $(UNIT_BIN) ## run the unit tests alone
+	$Q$(CHECK) $(addprefix -u ,$(UNIT_BIN)) no-cases
+
+clean: ## remove what was built (GNU Make 4.4.1 for the tests stays)
+	$Qfind $O -mindepth 1 -maxdepth 1 ! -name 'make-4.4.1*' -exec rm -rf {} +
+
+help: ## show this list
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14

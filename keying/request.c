@@ -32,6 +32,7 @@ enum request_tag {
 const char *const qk_list_variables[QK_N_LISTS] = {
 	[QK_LIST_PREREQS] = "^",
 	[QK_LIST_ORDER] = "|",
+	[QK_LIST_SIBLINGS] = NULL, /* no variable has them */
 	[QK_LIST_INPUTS] = "QK_INPUTS",
 	[QK_LIST_OUTPUTS] = "QK_OUTPUTS",
 	[QK_LIST_SCRATCH] = "QK_SCRATCH",

@@ -30,6 +30,7 @@ enum qk_mode {
 enum qk_list {
 	QK_LIST_PREREQS,      /* $^ */
 	QK_LIST_ORDER,        /* $| */
+	QK_LIST_SIBLINGS,     /* the other targets that the recipe makes */
 	QK_LIST_INPUTS,       /* QK_INPUTS, and so on */
 	QK_LIST_OUTPUTS,
 	QK_LIST_SCRATCH,

@@ -9,6 +9,7 @@ static const struct {
 	unsigned int rights;
 	enum qk_reason reason;
 } lists[] = {
+	{ QK_LIST_SIBLINGS, QK_READ | QK_WRITE, QK_BY_TARGET },
 	{ QK_LIST_INPUTS, QK_READ, QK_BY_INPUT },
 	{ QK_LIST_OUTPUTS, QK_READ | QK_WRITE, QK_BY_OUTPUT },
 	{ QK_LIST_DEPFILE, QK_READ | QK_WRITE, QK_BY_DEPFILE },

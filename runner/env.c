@@ -31,7 +31,8 @@ void qk_env_task(struct qk_strv *env, const struct qk_request *r, const char *se
 	}
 	if (r->makefiles)
 		qk_strv_take(env, qk_asprintf("MAKEFILES=%s", r->makefiles));
-	qk_strv_push(env, "QK_TASK=1");
+	qk_strv_take(env, qk_asprintf("QK_TASK=%llu:%llu", (unsigned long long)r->make_pid,
+		(unsigned long long)r->offset));
 }
 
 void qk_env_submake(struct qk_strv *env, const struct qk_request *r)

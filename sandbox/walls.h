@@ -12,8 +12,25 @@
  * then clones the command; the child calls qk_walls_confine() just before exec. Afterwards
  * qk_walls_settle() applies what lies within the declared outputs to the workspace.
  *
- * A layer directory (upper/, work/) is made by the caller's run and may be used by one command
+ * A layer directory is made by the caller's run, usually within the state directory, on the file
+ * system of the workspace. upper/, work/ and hidden/ are made in it. It may be used by one command
  * after another of the same recipe: what is neither applied nor removed stays for the next.
+ *
+ * From qk_walls_enter to qk_walls_settle the state directory shows an empty directory (what a
+ * command writes there is thrown away), to the calling process too: open what you need of it before,
+ * or by descriptor. Settling takes the mounts off again; the process then sees the workspace as it
+ * was, with the current directory it had.
+ *
+ * What the held overlay cannot do, for the manual:
+ *   - a file with several names is one file: declared under one, it can be read under all;
+ *   - copying up reads: appending to, chmod of or renaming an undeclared file is refused;
+ *   - rename(2) of a directory that was there before gives EXDEV, unless it is (in) an output and
+ *     small (see layer.h); mv(1) copies instead;
+ *   - what is bound through is a mount point: renaming it, or onto it, is EBUSY;
+ *   - another file system mounted inside the workspace shows as the empty directory beneath it,
+ *     unless it is bound through;
+ *   - .git, node_modules and dotenv files elsewhere than in `bound` and than grants.h says: listed,
+ *     not readable.
  */
 #ifndef QK_SANDBOX_WALLS_H
 #define QK_SANDBOX_WALLS_H
@@ -39,6 +56,7 @@ struct qk_walls_host {
 	char why_not_held[256];
 	char why_not_inner[256];
 	char why_not_landlock[256];
+	char limits[256]; /* what the chosen one cannot do, sentence parts with "; " between, "" = nothing */
 };
 
 /*
@@ -46,7 +64,9 @@ struct qk_walls_host {
  * file system that layers will lie on) in short-lived children, until one holds: an allowed read
  * must work and a refused one must fail. no_overlay (QK_SANDBOX_OVERLAY=0) leaves out the first
  * two. Nothing is left in dir. The environment variable QK_TEST_WITHOUT, a comma list of landlock,
- * userns, overlay, held, makes the named thing fail as on a host without it. Costs 1 to 3 ms.
+ * userns, overlay, held, makes the named thing fail as on a host without it. Without user
+ * namespaces root goes on with a mount namespace alone: only overlay leaves it with landlock alone.
+ * Costs 1 to 3 ms.
  */
 void qk_walls_probe(const char *dir, bool no_overlay, struct qk_walls_host *ret);
 
@@ -59,17 +79,21 @@ struct qk_walls {
 	/* private */
 	int lower_fd;  /* the workspace root as it was before the overlay covered it */
 	int layer_fd;
-	int ruleset_fd;
-	struct qk_strv made; /* directories made for missing outputs, removed again if left empty */
-	bool userns;
+	int upper_fd;
+	int ruleset_fd; /* the command's; -1: it is not restricted itself */
+	char *cwd;      /* the current directory as a string, re-entered when mounts change */
+	struct qk_strv made;  /* directories made for missing outputs, removed again if left empty */
+	struct qk_strv files; /* landlock alone: files made for the same reason */
+	bool mounted;
 };
 
-#define QK_WALLS_INIT { .lower_fd = -1, .layer_fd = -1, .ruleset_fd = -1 }
+#define QK_WALLS_INIT { .lower_fd = -1, .layer_fd = -1, .upper_fd = -1, .ruleset_fd = -1 }
 
 /*
  * Makes missing parents of outputs (all back ends, and audit: see qk_outputs_prepare), enters the
- * namespaces, builds rules, mounts, and re-enters the current directory by its string. On failure
- * the process may be half inside: it must not run the command.
+ * namespaces, builds rules, mounts, and re-enters the current directory by its string ($PWD if it
+ * names the current directory, else getcwd(3)). On failure the process may be half inside: it must
+ * not run the command.
  */
 int qk_walls_enter(struct qk_walls *w, struct qk_err *err);
 
@@ -79,6 +103,9 @@ int qk_walls_enter(struct qk_walls *w, struct qk_err *err);
  * end asks for it. 0, or -errno with *ret_step naming the failed step (a static string).
  */
 int qk_walls_confine(const struct qk_walls *w, const char **ret_step);
+
+/* True if QK_TEST_WITHOUT names it. */
+bool qk_walls_without(const char *what);
 
 /* One path that the command changed and that was not applied. */
 struct qk_settled {
@@ -91,6 +118,7 @@ struct qk_settled {
  * entry, never through a link of the workspace; what was applied leaves the layer, the rest is
  * listed in ret->stray and stays in it. A file copied up and left as it was (same bytes and mode)
  * is no write and is dropped. discard (interrupted): nothing is applied, the layer is removed.
+ * A layer in which nothing is left is removed. Then the mounts are taken off.
  * No-op for QK_BACKEND_LANDLOCK. Errors name the path that could not be applied.
  */
 int qk_walls_settle(struct qk_walls *w, bool discard, struct qk_settled *ret, struct qk_err *err);

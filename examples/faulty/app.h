@@ -1,0 +1,1 @@
+#define APP_TITLE "A program with an undeclared header"

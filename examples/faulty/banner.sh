@@ -1,0 +1,1 @@
+sed -n 's/.*"\(.*\)".*/This is version \1/p' version.h

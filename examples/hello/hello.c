@@ -1,0 +1,8 @@
+#include "greeting.h"
+
+#include <stdio.h>
+
+int main(void)
+{
+	return puts(GREETING) < 0;
+}

@@ -1,0 +1,97 @@
+#include "gmk-plugin/functions.h"
+
+#include "base/buf.h"
+#include "gmk-plugin/gmkx.h"
+#include "gmk-plugin/plugin.h"
+#include "gmk-plugin/recipe.h"
+
+#include <string.h>
+
+/* $(qk-setup MK,RUNNER): called by qk.mk as it is read; takes recipes early if a knob is set. */
+static char *fn_setup(const char *name, unsigned int argc, char **argv)
+{
+	(void)name;
+	(void)argc;
+	free(qk_plugin.mk);
+	free(qk_plugin.runner);
+	qk_plugin.mk = qk_strdup(argv[0]);
+	qk_plugin.runner = qk_strdup(argv[1]);
+	if (qk_plugin.inert)
+		return NULL;
+	qk_knobs_release(&qk_plugin.knobs);
+	qk_knobs_read(&qk_plugin.knobs);
+	if (qk_plugin.knobs.mode != QK_MODE_OFF)
+		qk_plugin_activate();
+	return NULL;
+}
+
+/* $(qk-after-parse ): the Makefile has said all it wants. */
+static char *fn_after_parse(const char *name, unsigned int argc, char **argv)
+{
+	(void)name;
+	(void)argc;
+	(void)argv;
+	if (qk_plugin.inert || qk_plugin.parsed)
+		return NULL;
+	qk_plugin.parsed = true;
+	qk_knobs_release(&qk_plugin.knobs);
+	qk_knobs_read(&qk_plugin.knobs);
+	if (qk_plugin.knobs.mode != QK_MODE_OFF) {
+		qk_plugin_activate();
+	} else if (qk_plugin.active) {
+		/* the Makefile turned it off after qk.mk had read the knob */
+		qk_gmkx_eval("SHELL := %s\nundefine QK_REQ\nundefine QK_SHELL", qk_plugin.user_shell);
+		qk_plugin.active = false;
+	}
+	return NULL;
+}
+
+static char *fn_req(const char *name, unsigned int argc, char **argv)
+{
+	qk_autofree char *value = qk_recipe_request();
+
+	(void)name;
+	(void)argc;
+	(void)argv;
+	return qk_gmkx_result(value);
+}
+
+static char *fn_make(const char *name, unsigned int argc, char **argv)
+{
+	(void)name;
+	(void)argc;
+	(void)argv;
+	qk_recipe_uses_make();
+	return NULL;
+}
+
+/*
+ * $(qk-sandbox COMMAND): under QK_WRAP=no the command goes through the runner; elsewhere its line
+ * is a task already, or nothing is, and the command stands for itself.
+ */
+static char *fn_sandbox(const char *name, unsigned int argc, char **argv)
+{
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+	(void)name;
+	(void)argc;
+	if (!qk_plugin.active || qk_plugin.knobs.wrap)
+		return qk_gmkx_result(argv[0]);
+	qk_buf_addf(&b, "%s -c '", qk_plugin.runner);
+	for (const char *s = argv[0]; *s; s++)
+		if (*s == '\'')
+			qk_buf_addstr(&b, "'\\''");
+		else
+			qk_buf_addch(&b, *s);
+	qk_buf_addch(&b, '\'');
+	return qk_gmkx_result(b.s);
+}
+
+void qk_functions_register(void)
+{
+	qk_gmkx_function("qk-setup", fn_setup, 2, 2);
+	qk_gmkx_function("qk-after-parse", fn_after_parse, 0, 1);
+	qk_gmkx_function("qk-req", fn_req, 0, 1);
+	qk_gmkx_function("qk-make", fn_make, 0, 1);
+	qk_gmkx_function("qk-sandbox", fn_sandbox, 1, 1);
+}

@@ -1,0 +1,185 @@
+#include "gmk-plugin/plugin.h"
+
+#include "base/fdio.h"
+#include "base/path.h"
+#include "gmk-plugin/functions.h"
+#include "gmk-plugin/gmkx.h"
+#include "gmk-plugin/summary.h"
+#include "report/rundir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT extern int plugin_is_GPL_compatible;
+int plugin_is_GPL_compatible;
+EXPORT int qk_gmk_setup(void);
+EXPORT void qk_gmk_unload(void);
+
+struct qk_plugin qk_plugin = { .lock_fd = -1, .requests_fd = -1 };
+
+/* "A:B" in decimal, as QK_PARENT has it. */
+static void read_parent(void)
+{
+	const char *v = getenv("QK_PARENT");
+	unsigned long long pid, offset;
+
+	if (v && sscanf(v, "%llu:%llu", &pid, &offset) == 2) {
+		qk_plugin.parent_pid = pid;
+		qk_plugin.parent_offset = offset;
+	}
+}
+
+/* QK_RUN is "PID DIRECTORY", PID that of the top make. NULL if this make is in no run yet. */
+static const char *run_from_environment(bool *ret_own)
+{
+	const char *v = getenv("QK_RUN");
+	char *dir;
+	long pid;
+
+	if (!v)
+		return NULL;
+	pid = strtol(v, &dir, 10);
+	if (pid <= 0 || *dir++ != ' ' || access(dir, F_OK))
+		return NULL;
+	*ret_own = pid == getpid();
+	return dir;
+}
+
+static void tell_children(void)
+{
+	qk_autofree char *value = qk_asprintf("%d %s", (int)getpid(), qk_plugin.session.run);
+
+	setenv("QK_RUN", value, 1); /* for ourselves, should make execute itself anew */
+	qk_gmkx_eval("export QK_RUN := %s", value);
+}
+
+static void open_requests(void)
+{
+	qk_autofree char *path =
+		qk_asprintf("%s/requests.%d", qk_plugin.session.run, (int)getpid());
+	off_t end;
+
+	qk_plugin.requests_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	end = qk_plugin.requests_fd < 0 ? -1 : lseek(qk_plugin.requests_fd, 0, SEEK_END);
+	if (end < 0)
+		qk_gmkx_fatal("qk: create '%s': %s", path, strerror(errno));
+	qk_plugin.requests_len = (uint64_t)end;
+}
+
+static int start_new_run(struct qk_err *err)
+{
+	struct qk_session *s = &qk_plugin.session;
+	qk_autofree char *cwd = getcwd(NULL, 0);
+	int ret;
+
+	if (!cwd)
+		return qk_fail(err, errno, "current directory");
+	*s = (struct qk_session){ .mode = qk_plugin.knobs.mode };
+	s->cwd = qk_strdup(cwd);
+	ret = qk_rundir_root(qk_plugin.knobs.root, cwd, &s->root, err);
+	if (ret)
+		return ret;
+	s->state = qk_path_join(s->root, ".qk");
+	ret = qk_rundir_create(s->state, &s->run, &qk_plugin.lock_fd, err);
+	if (!ret)
+		ret = qk_session_choose(s, qk_plugin.knobs.recorder, qk_plugin.knobs.no_overlay, err);
+	if (!ret)
+		ret = qk_session_save(s, err);
+	if (ret && s->run)
+		qk_rundir_remove(s->run);
+	return ret;
+}
+
+void qk_plugin_start(void)
+{
+	struct qk_err err = QK_ERR_INIT;
+	const char *run;
+	bool own = false;
+	int ret;
+
+	if (qk_plugin.started)
+		return;
+	run = run_from_environment(&own);
+	if (run) {
+		ret = qk_session_load(&qk_plugin.session, run, &err);
+		if (!ret && own)
+			ret = qk_rundir_reopen(run, &qk_plugin.lock_fd, &err);
+		if (!ret && qk_plugin.session.mode != qk_plugin.knobs.mode) {
+			qk_plugin.session.mode = qk_plugin.knobs.mode;
+			ret = qk_session_choose(&qk_plugin.session, qk_plugin.knobs.recorder,
+				qk_plugin.knobs.no_overlay, &err);
+		}
+		qk_plugin.top = own;
+	} else {
+		ret = start_new_run(&err);
+		qk_plugin.top = true;
+		if (!ret)
+			tell_children();
+	}
+	if (ret)
+		qk_gmkx_fatal("qk: %s", err.msg);
+	open_requests();
+	/* what a killed runner leaves running comes to us, so that the summary can end it */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	qk_plugin.started = true;
+	atexit(qk_summary_at_exit);
+}
+
+/* Declarations that nobody made are empty, so that --warn-undefined-variables stays quiet. */
+static void define_if_unset(const char *name)
+{
+	qk_gmkx_eval("ifeq ($(origin %s),undefined)\n%s :=\nendif", name, name);
+}
+
+void qk_plugin_activate(void)
+{
+	struct qk_plugin *p = &qk_plugin;
+
+	for (size_t l = 0; l < QK_N_LISTS; l++)
+		if (qk_list_variables[l] && qk_list_variables[l][0] == 'Q')
+			define_if_unset(qk_list_variables[l]);
+	define_if_unset("QK_SANDBOX");
+	if (p->knobs.wrap) {
+		qk_autofree char *shell = qk_gmkx_expand("$(SHELL)");
+
+		if (strcmp(shell, p->runner)) {
+			free(p->user_shell);
+			p->user_shell = qk_steal(&shell);
+		}
+		/* overriding can wait until the Makefile has said what it wants */
+		qk_gmkx_eval("%sSHELL := %s", p->parsed ? "override " : "", p->runner);
+		setenv("QK_SHELL", p->user_shell, 1); /* 4.3 gives $(shell) our own environment */
+		qk_gmkx_eval("export QK_SHELL := %s", p->user_shell);
+		qk_gmkx_eval("ifneq ($(filter default,$(origin MAKE)),)\n"
+			     "MAKE = $(qk-make )$(MAKE_COMMAND)\nendif");
+	}
+	qk_gmkx_eval("export QK_REQ = $(qk-req )");
+	if (!p->makefiles || !strstr(p->makefiles, p->mk))
+		qk_gmkx_eval("export MAKEFILES := %s%s%s", p->mk, p->makefiles ? " " : "",
+			p->makefiles ? p->makefiles : "");
+	qk_gmkx_eval("export SANDBOX := $(SANDBOX)");
+	p->active = true;
+}
+
+int qk_gmk_setup(void)
+{
+	const char *makefiles = getenv("MAKEFILES");
+
+	qk_plugin.inert = getenv("QK_TASK") != NULL;
+	qk_plugin.makefiles = makefiles ? qk_strdup(makefiles) : NULL;
+	qk_plugin.user_shell = qk_strdup("/bin/sh");
+	read_parent();
+	qk_functions_register();
+	return -1; /* loaded, and not to be remade as a makefile would be */
+}
+
+void qk_gmk_unload(void)
+{
+}

@@ -1,0 +1,183 @@
+#include "gmk-plugin/recipe.h"
+
+#include "base/fdio.h"
+#include "gmk-plugin/deep.h"
+#include "gmk-plugin/gmkx.h"
+#include "gmk-plugin/plugin.h"
+#include "report/result.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <uthash.h>
+
+/* Between the parts of one expansion: no makefile text holds it. */
+#define SEP "\001"
+
+struct name {
+	char *name;
+	UT_hash_handle hh;
+};
+
+static struct name *with_make; /* targets whose recipes expanded $(MAKE) */
+
+void qk_recipe_uses_make(void)
+{
+	qk_autofree char *target = qk_gmkx_expand("$@");
+	struct name *n;
+
+	if (!*target)
+		return;
+	HASH_FIND_STR(with_make, target, n);
+	if (n)
+		return;
+	n = qk_zalloc(sizeof(*n));
+	n->name = qk_steal(&target);
+	HASH_ADD_KEYPTR(hh, with_make, n->name, strlen(n->name), n);
+}
+
+static bool uses_make(const char *target)
+{
+	struct name *n;
+
+	HASH_FIND_STR(with_make, target, n);
+	return n != NULL;
+}
+
+/* True where make only pretends: -n, -q, -t. Lines it runs all the same (+) are not tasks then. */
+static bool only_pretending(void)
+{
+	qk_autofree char *flags = qk_gmkx_expand("$(firstword -$(MAKEFLAGS))");
+
+	return flags[0] == '-' && flags[1] != '-' && strpbrk(flags, "nqt");
+}
+
+static void add_words(struct qk_request *r, enum qk_list list, const char *words)
+{
+	qk_autostrv struct qk_strv sv = { 0 };
+
+	qk_strv_split(&sv, words);
+	for (size_t i = 0; i < sv.n; i++) {
+		if (sv.v[i][0] == '^' && list > QK_LIST_SIBLINGS)
+			qk_gmkx_fatal("qk: %s: %s: '%s': the prefix ^ works in workspaces, not in Makefiles",
+				r->target, qk_list_variables[list], sv.v[i]);
+		qk_vec_push(&r->lists[list], qk_arena_strdup(&r->arena, sv.v[i]));
+	}
+}
+
+static void add_siblings(const char *target, void *request)
+{
+	struct qk_request *r = request;
+
+	if (strcmp(target, r->target))
+		qk_vec_push(&r->lists[QK_LIST_SIBLINGS], qk_arena_strdup(&r->arena, target));
+}
+
+/* A recipe whose SHELL is its own goes past the runner: said under audit, an error under enforce. */
+static bool slips_past(const struct qk_request *r, const char *shell)
+{
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_result result;
+
+	if (!qk_plugin.knobs.wrap || !strcmp(shell, qk_plugin.runner))
+		return false;
+	if (r->mode == QK_MODE_ENFORCE && !r->off)
+		qk_gmkx_fatal("qk: %s: SHELL is set for this target ('%s'), so that it would run unsandboxed; "
+			      "set QK_SANDBOX = off for it, or SHELL for all",
+			r->target, shell);
+	qk_result_init(&result, r->make_pid, r->offset);
+	result.fate = QK_FATE_UNSANDBOXED;
+	result.why = qk_asprintf("SHELL is set for this target ('%s')", shell);
+	if (qk_result_append(&result, r->run, &err))
+		qk_gmkx_fatal("qk: %s", err.msg);
+	qk_result_release(&result);
+	return true;
+}
+
+static bool is_off(const char *target, const char *value)
+{
+	if (!*value || !strcmp(value, "on"))
+		return false;
+	if (strcmp(value, "off"))
+		qk_gmkx_fatal("qk: %s: QK_SANDBOX = %s: not on or off", target, value);
+	return true;
+}
+
+static char *append_request(const struct qk_request *r)
+{
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+	uint64_t offset = qk_plugin.requests_len;
+	int ret;
+
+	qk_request_write(r, &b);
+	ret = qk_write_all(qk_plugin.requests_fd, b.s, b.len);
+	if (ret)
+		qk_gmkx_fatal("qk: write request of %s below '%s': %s", r->target, r->run, strerror(-ret));
+	qk_plugin.requests_len += b.len;
+	qk_strv_push(&qk_plugin.targets, r->target);
+	return qk_asprintf("%s/requests.%d:%llu:%zu", r->run, (int)getpid(),
+		(unsigned long long)offset, b.len);
+}
+
+/* The parts after target, shell, make and QK_SANDBOX are the lists, in the order of enum qk_list. */
+static char *expand_parts(struct qk_strv *parts)
+{
+	qk_autobuf struct qk_buf text = QK_BUF_INIT;
+	char *all;
+
+	qk_buf_addstr(&text, "$@" SEP "$(SHELL)" SEP "$(MAKE_COMMAND)" SEP "$(strip $(QK_SANDBOX))");
+	for (size_t l = 0; l < QK_N_LISTS; l++) {
+		const char *name = qk_list_variables[l];
+
+		qk_buf_addf(&text, name ? SEP "$(%s)" : SEP, name);
+	}
+	all = qk_gmkx_expand("%s", text.s);
+	for (char *s = all, *part; (part = strsep(&s, SEP));)
+		qk_strv_push(parts, part);
+	return all;
+}
+
+char *qk_recipe_request(void)
+{
+	qk_autostrv struct qk_strv parts = { 0 };
+	qk_autofree char *target = qk_gmkx_expand("$@"), *cwd = NULL, *text = NULL;
+	struct qk_request r = { 0 };
+	char *value = NULL;
+
+	if (!*target || !qk_plugin.active || only_pretending())
+		return NULL;
+	qk_plugin_start();
+	text = expand_parts(&parts);
+	cwd = getcwd(NULL, 0);
+	if (!cwd)
+		qk_gmkx_fatal("qk: current directory: %s", strerror(errno));
+	if (parts.n != 4 + QK_N_LISTS)
+		qk_gmkx_fatal("qk: %s: a name or a QK_ variable of this recipe holds the byte 1", target);
+	r.make_pid = (uint64_t)getpid();
+	r.offset = qk_plugin.requests_len;
+	r.parent_pid = qk_plugin.parent_pid;
+	r.parent_offset = qk_plugin.parent_offset;
+	r.mode = qk_plugin.session.mode;
+	r.recorder = qk_plugin.session.recorder;
+	r.backend = qk_plugin.session.backend;
+	r.off = is_off(target, parts.v[3]);
+	r.uses_make = uses_make(target);
+	r.target = target;
+	r.cwd = cwd;
+	r.root = qk_plugin.session.root;
+	r.state = qk_plugin.session.state;
+	r.run = qk_plugin.session.run;
+	r.shell = qk_plugin.user_shell;
+	r.make = parts.v[2];
+	r.makefiles = qk_plugin.makefiles;
+	for (unsigned int l = 0; l < QK_N_LISTS; l++)
+		add_words(&r, (enum qk_list)l, parts.v[4 + l]);
+	qk_deep_siblings(target, add_siblings, &r);
+	value = append_request(&r);
+	if (slips_past(&r, parts.v[1])) {
+		free(value);
+		value = NULL;
+	}
+	qk_request_release(&r);
+	return value;
+}

@@ -1,0 +1,16 @@
+/*
+ * The present recipe, seen through its automatic variables, as a request.
+ */
+#ifndef QK_GMK_PLUGIN_RECIPE_H
+#define QK_GMK_PLUGIN_RECIPE_H
+
+/*
+ * Writes the request of the recipe in whose context make expands, and returns the QK_REQ value for
+ * its environment (allocated); NULL where there is no recipe, or none that really runs.
+ */
+char *qk_recipe_request(void);
+
+/* Remembers that the recipe being expanded uses $(MAKE). */
+void qk_recipe_uses_make(void);
+
+#endif

@@ -1,0 +1,401 @@
+#include "report/findings.h"
+
+#include "base/glob.h"
+#include "base/path.h"
+#include "report/declare.h"
+#include "report/fix.h"
+#include "report/tasks.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Who wrote a path. */
+struct writer {
+	const char *path;
+	QK_VEC(const struct qk_task *) tasks;
+	UT_hash_handle hh;
+};
+
+/* Where a name stands among the report's tasks. */
+struct place {
+	const char *name;
+	size_t at;
+	UT_hash_handle hh;
+};
+
+struct judging {
+	struct qk_report *rep;
+	struct qk_tasks tasks;
+	struct writer *writers;
+	struct place *places;
+};
+
+static const char *shown(struct judging *jd, const char *path)
+{
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+	qk_path_relative(&b, jd->rep->session->cwd, path);
+	return qk_arena_strndup(&jd->rep->arena, b.s, b.len);
+}
+
+/* A path as the Makefile of the task would write it. */
+static const char *local(struct judging *jd, const struct qk_task *t, const char *path)
+{
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+	qk_path_relative(&b, t->req.cwd, path);
+	return qk_arena_strndup(&jd->rep->arena, b.s, b.len);
+}
+
+static void add(struct judging *jd, struct qk_report_task *to, enum qk_kind kind, const char *path,
+	const char *others, const char *fix)
+{
+	struct qk_finding f = { kind, path, others, fix };
+
+	if (fix)
+		f.fix = qk_arena_strdup(&jd->rep->arena, fix);
+	qk_vec_push(&to->findings, f);
+}
+
+static void add_read(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
+	enum qk_kind kind, const char *path)
+{
+	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
+
+	qk_fix_prerequisite(&fix, t->req.target, local(jd, t, path));
+	add(jd, to, kind, shown(jd, path), NULL, fix.s);
+}
+
+static void add_write(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
+	enum qk_kind kind, const char *path)
+{
+	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
+
+	qk_fix_variable(&fix, t->req.target, "QK_OUTPUTS", local(jd, t, path));
+	add(jd, to, kind, shown(jd, path), NULL, fix.s);
+}
+
+static enum qk_kind kind_of_read(const char *path, struct qk_verdict v)
+{
+	static const char *const toolchain[] = { ".tool-versions", "mise.toml", ".nvmrc", ".node-version",
+		".npmrc", ".pnpmfile.cjs", "rust-toolchain", "rust-toolchain.toml" };
+	const char *base = qk_path_base(path);
+	size_t n = strlen(base);
+
+	if (v.answer == QK_TOLERATED)
+		return v.reason == QK_BY_GRANT ? QK_KIND_GRANTED : QK_KIND_UNKEYED;
+	for (size_t i = 0; i < sizeof(toolchain) / sizeof(toolchain[0]); i++)
+		if (!strcmp(base, toolchain[i]))
+			return QK_KIND_TOOLCHAIN;
+	if (n > 5 && !strncmp(base, "tsconfig", 8) && !strcmp(base + n - 5, ".json"))
+		return QK_KIND_TSCONFIG;
+	return QK_KIND_READ;
+}
+
+static bool is_left_written(const struct qk_trace_entry *e)
+{
+	if (e->flags & QK_T_CREATED && e->flags & QK_T_REMOVED)
+		return false;
+	return e->flags & (QK_T_WRITTEN | QK_T_META);
+}
+
+static const struct writer *writers_of(struct judging *jd, const char *path)
+{
+	struct writer *w;
+
+	HASH_FIND_STR(jd->writers, path, w);
+	return w;
+}
+
+/* Another recipe made what this one read, and neither waits for the other. */
+static bool judge_ordering(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
+	const struct qk_trace_entry *e)
+{
+	const struct writer *w = writers_of(jd, e->path);
+	bool found = false;
+
+	for (size_t i = 0; w && i < w->tasks.n; i++) {
+		const struct qk_task *maker = w->tasks.v[i], *x = t, *y = maker;
+		qk_autobuf struct qk_buf fix = QK_BUF_INIT;
+
+		if (maker == t || qk_tasks_ordered(&jd->tasks, t, maker, &x, &y))
+			continue;
+		qk_fix_prerequisite(&fix, x->req.target, y->req.target);
+		add(jd, to, QK_KIND_ORDERING, shown(jd, e->path),
+			qk_arena_strdup(&jd->rep->arena, maker->name), fix.s);
+		found = true;
+	}
+	return found;
+}
+
+static void judge_read(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
+	const struct qk_trace_entry *e, const struct qk_judged *j)
+{
+	enum qk_kind kind = kind_of_read(e->path, j->read);
+
+	if (!(e->flags & (QK_T_READ | QK_T_FOLLOWED)) || e->flags & QK_T_DIR)
+		return;
+	if (e->flags & QK_T_FOLLOWED && e->flags & QK_T_CREATED)
+		return; /* a link of its own making */
+	if (e->flags & QK_T_READ && judge_ordering(jd, to, t, e))
+		return;
+	if (j->read.answer == QK_ALLOWED)
+		return;
+	if (kind == QK_KIND_UNKEYED && is_left_written(e) && j->write.answer != QK_ALLOWED)
+		return; /* listed once, as written */
+	add_read(jd, to, t, kind, e->path);
+}
+
+/* True if the trace holds something left written beneath dir: then dir is not listed itself. */
+static bool holds_written(const struct qk_task *t, const char *dir)
+{
+	for (size_t i = 0; i < t->trace.entries.n; i++) {
+		const struct qk_trace_entry *e = &t->trace.entries.v[i];
+		const char *below = qk_path_below(e->path, dir);
+
+		if (below && *below && is_left_written(e))
+			return true;
+	}
+	return false;
+}
+
+static void judge_write(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
+	const struct qk_trace_entry *e, const struct qk_judged *j, bool settled)
+{
+	if (!is_left_written(e) || j->write.answer == QK_ALLOWED || j->write.reason == QK_BY_MODULES)
+		return;
+	if (j->write.reason == QK_BY_GIT) {
+		add_write(jd, to, t, QK_KIND_GIT_WRITE, e->path);
+		return;
+	}
+	if (settled)
+		return; /* the layer says better what was left */
+	if (e->flags & QK_T_DIR && !(e->flags & QK_T_REMOVED) &&
+		(!(e->flags & QK_T_CREATED) || j->leads || holds_written(t, e->path)))
+		return;
+	add_write(jd, to, t, QK_KIND_WRITE, e->path);
+}
+
+static void judge_writers(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
+	const struct qk_trace_entry *e)
+{
+	const struct writer *w = is_left_written(e) ? writers_of(jd, e->path) : NULL;
+	qk_autobuf struct qk_buf others = QK_BUF_INIT, fix = QK_BUF_INIT;
+	const struct qk_task *x = t, *y = t;
+
+	for (size_t i = 0; w && i < w->tasks.n; i++) {
+		const struct qk_task *o = w->tasks.v[i];
+
+		if (o == t || !strcmp(o->name, t->name))
+			continue;
+		if (others.len)
+			qk_buf_addstr(&others, ", ");
+		qk_buf_addstr(&others, o->name);
+		/* the later one can wait for the earlier one, if it does not yet */
+		if (!fix.len && !qk_tasks_ordered(&jd->tasks, w->tasks.v[0] == t ? o : t,
+					w->tasks.v[0] == t ? t : w->tasks.v[0], &x, &y))
+			qk_fix_prerequisite(&fix, x->req.target, y->req.target);
+	}
+	if (others.len)
+		add(jd, to, QK_KIND_WRITERS, shown(jd, e->path),
+			qk_arena_strndup(&jd->rep->arena, others.s, others.len), fix.len ? fix.s : NULL);
+}
+
+static void judge_unused(struct judging *jd, struct qk_report_task *to, const struct qk_task *t)
+{
+	for (enum qk_list l = QK_LIST_PREREQS; l <= QK_LIST_ORDER; l++) {
+		for (size_t i = 0; i < t->req.lists[l].n; i++) {
+			qk_autofree char *path = qk_path_join(t->req.cwd, t->req.lists[l].v[i]);
+			char real[PATH_MAX];
+			struct stat st;
+
+			if (qk_trace_find(&t->trace, path) || stat(path, &st) || !S_ISREG(st.st_mode))
+				continue;
+			if (realpath(path, real) && qk_trace_find(&t->trace, real))
+				continue;
+			add(jd, to, QK_KIND_UNUSED, shown(jd, path), NULL, NULL);
+		}
+	}
+}
+
+static int by_kind_and_path(const void *a, const void *b)
+{
+	const struct qk_finding *x = a, *y = b;
+
+	return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(x->path, y->path);
+}
+
+static void tidy_findings(struct qk_report_task *t)
+{
+	size_t n = 0;
+
+	if (t->findings.n)
+		qsort(t->findings.v, t->findings.n, sizeof(*t->findings.v), by_kind_and_path);
+	for (size_t i = 0; i < t->findings.n; i++)
+		if (!n || by_kind_and_path(&t->findings.v[n - 1], &t->findings.v[i]))
+			t->findings.v[n++] = t->findings.v[i];
+	t->findings.n = n;
+}
+
+static void judge_task(struct judging *jd, struct qk_report_task *to, const struct qk_task *t)
+{
+	bool settled = t->req.mode == QK_MODE_ENFORCE && t->req.backend != QK_BACKEND_LANDLOCK;
+
+	for (size_t i = 0; i < t->trace.entries.n; i++) {
+		const struct qk_trace_entry *e = &t->trace.entries.v[i];
+		const struct qk_judged *j = qk_task_judged(t, e->path);
+
+		judge_read(jd, to, t, e, j);
+		judge_write(jd, to, t, e, j, settled);
+		judge_writers(jd, to, t, e);
+	}
+	for (size_t i = 0; settled && i < t->stray.n; i++)
+		add_write(jd, to, t, QK_KIND_WRITE, t->stray.v[i]);
+	judge_unused(jd, to, t);
+}
+
+static struct qk_report_task *report_task(struct judging *jd, const char *name)
+{
+	struct qk_report *rep = jd->rep;
+	struct qk_report_task fresh = { .name = qk_arena_strdup(&rep->arena, name) };
+
+	struct place *p;
+
+	/* several double-colon rules, or the same target again, are one task to a reader */
+	HASH_FIND_STR(jd->places, name, p);
+	if (p)
+		return &rep->tasks.v[p->at];
+	p = qk_arena_alloc(&rep->arena, sizeof(*p));
+	p->name = fresh.name;
+	p->at = rep->tasks.n;
+	HASH_ADD_KEYPTR(hh, jd->places, p->name, strlen(p->name), p);
+	qk_vec_push(&rep->tasks, fresh);
+	return &rep->tasks.v[p->at];
+}
+
+static void set_standing(struct judging *jd, struct qk_report_task *to, enum qk_standing standing,
+	const char *why)
+{
+	if (standing <= to->standing)
+		return;
+	to->standing = standing;
+	to->why = qk_arena_strdup(&jd->rep->arena, why ? why : "");
+}
+
+static void judge_standing(struct judging *jd, struct qk_report_task *to, const struct qk_task *t)
+{
+	if (t->refused)
+		set_standing(jd, to, QK_REFUSED_RUN, t->why);
+	else if (t->unsandboxed)
+		set_standing(jd, to, QK_UNSANDBOXED, t->why);
+	else if (!t->lines)
+		set_standing(jd, to, QK_UNAUDITED, "its runner was killed");
+	else if (t->trace.incomplete)
+		set_standing(jd, to, QK_UNAUDITED, t->trace.incomplete);
+	to->failed |= t->failed;
+}
+
+static void note_writers(struct judging *jd, const struct qk_task *t)
+{
+	for (size_t i = 0; i < t->trace.entries.n; i++) {
+		const struct qk_trace_entry *e = &t->trace.entries.v[i];
+		struct writer *w;
+
+		if (!(e->flags & QK_T_WRITTEN) || e->flags & (QK_T_REMOVED | QK_T_DIR))
+			continue;
+		HASH_FIND_STR(jd->writers, e->path, w);
+		if (!w) {
+			w = qk_arena_alloc(&jd->rep->arena, sizeof(*w));
+			w->path = e->path;
+			HASH_ADD_KEYPTR(hh, jd->writers, w->path, strlen(w->path), w);
+		}
+		qk_vec_push(&w->tasks, t);
+	}
+}
+
+/* A pattern that matches nothing is likely misspelt; each is looked at once. */
+static void judge_patterns(struct judging *jd, const struct qk_task *t)
+{
+	struct qk_report *rep = jd->rep;
+
+	for (unsigned int l = QK_LIST_INPUTS; l < QK_N_LISTS; l++) {
+		for (size_t i = 0; i < t->req.lists[l].n; i++) {
+			const char *entry = t->req.lists[l].v[i];
+			qk_autofree char *path = NULL, *full = NULL;
+			qk_autostrv struct qk_strv found = { 0 };
+			bool known = l == QK_LIST_ENV || l == QK_LIST_RUNTIME || l == QK_LIST_DEPFILE ||
+				     l == QK_LIST_IGNORE_READS;
+
+			for (size_t k = 0; !known && k < rep->notices.n; k++)
+				known = !strcmp(rep->notices.v[k].pattern, entry) &&
+					!strcmp(rep->notices.v[k].variable, qk_list_variables[l]);
+			if (known || !qk_glob_is_pattern(entry))
+				continue;
+			qk_declare_scope(entry, &path);
+			full = qk_path_join(t->req.cwd, path);
+			if (qk_glob_is_pattern(full) ? !qk_glob_walk(full, &found, NULL) && !found.n
+						     : access(full, F_OK) != 0) {
+				struct qk_report_notice n = { qk_arena_strdup(&rep->arena, t->name),
+					qk_list_variables[l], qk_arena_strdup(&rep->arena, entry) };
+
+				qk_vec_push(&rep->notices, n);
+			}
+		}
+	}
+}
+
+void qk_report_read(struct qk_report *rep, const struct qk_session *session)
+{
+	struct judging jd = { .rep = rep };
+	struct writer *w, *next;
+
+	*rep = (struct qk_report){ .session = session };
+	qk_tasks_read(&jd.tasks, session);
+	if (jd.tasks.trouble)
+		rep->trouble = qk_strdup(jd.tasks.trouble);
+	for (size_t i = 0; i < jd.tasks.v.n; i++)
+		if (!jd.tasks.v.v[i]->trace.incomplete)
+			note_writers(&jd, jd.tasks.v.v[i]);
+	for (size_t i = 0; i < jd.tasks.v.n; i++) {
+		struct qk_task *t = jd.tasks.v.v[i];
+		struct qk_report_task *to;
+
+		if (t->submakes && !t->lines)
+			continue; /* its recipes are the tasks */
+		to = report_task(&jd, t->name);
+		judge_standing(&jd, to, t);
+		for (size_t k = 0; k < t->left.n; k++)
+			add(&jd, to, QK_KIND_LEFT, qk_arena_strdup(&rep->arena, t->left.v[k]), NULL, NULL);
+		if (!t->trace.incomplete)
+			judge_task(&jd, to, t);
+		judge_patterns(&jd, t);
+	}
+	for (size_t i = 0; i < rep->tasks.n; i++)
+		tidy_findings(&rep->tasks.v[i]);
+	HASH_CLEAR(hh, jd.places);
+	HASH_ITER(hh, jd.writers, w, next) {
+		HASH_DEL(jd.writers, w);
+		qk_vec_release(&w->tasks);
+	}
+	qk_tasks_release(&jd.tasks);
+}
+
+void qk_report_release(struct qk_report *rep)
+{
+	for (size_t i = 0; i < rep->tasks.n; i++)
+		qk_vec_release(&rep->tasks.v[i].findings);
+	qk_vec_release(&rep->tasks);
+	qk_vec_release(&rep->notices);
+	qk_arena_release(&rep->arena);
+	free(rep->trouble);
+}
+
+bool qk_report_went_beyond(const struct qk_report_task *t)
+{
+	for (size_t i = 0; i < t->findings.n; i++)
+		if (qk_kinds[t->findings.v[i].kind].beyond)
+			return true;
+	return false;
+}

@@ -1,0 +1,57 @@
+/*
+ * From the logs of a run to findings: the lines of each recipe are joined to one task again, what
+ * a task did is held against its policy's verdicts, and tasks against each other (ordering, two
+ * writers). Pure of printing; report/text and report/json show what is here.
+ */
+#ifndef QK_REPORT_FINDINGS_H
+#define QK_REPORT_FINDINGS_H
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "keying/request.h"
+#include "report/kinds.h"
+#include "report/session.h"
+
+struct qk_finding {
+	enum qk_kind kind;
+	const char *path;   /* relative to where the top make started; for LEFT the process */
+	const char *others; /* ORDERING: the target that makes it; WRITERS: the others, ", " between */
+	const char *fix;    /* make syntax; NULL if no line mends it */
+};
+
+enum qk_standing {
+	QK_AUDITED,     /* recorded completely: findings hold */
+	QK_UNAUDITED,   /* the recording is incomplete; why */
+	QK_UNSANDBOXED, /* ran as it is; why */
+	QK_REFUSED_RUN, /* not run; why */
+};
+
+struct qk_report_task {
+	const char *name; /* target, relative to where the top make started */
+	enum qk_standing standing;
+	const char *why;
+	bool failed;
+	QK_VEC(struct qk_finding) findings; /* by kind, then path */
+};
+
+/* A QK_ pattern that matched nothing. */
+struct qk_report_notice {
+	const char *task, *variable, *pattern;
+};
+
+struct qk_report {
+	struct qk_arena arena;
+	const struct qk_session *session;
+	QK_VEC(struct qk_report_task) tasks; /* in the order in which they started */
+	QK_VEC(struct qk_report_notice) notices;
+	char *trouble; /* why the logs could not be read to the end; NULL = they could */
+};
+
+/* Reads the run directory of the session. Never fails: what cannot be read is in trouble. */
+void qk_report_read(struct qk_report *rep, const struct qk_session *session);
+void qk_report_release(struct qk_report *rep);
+
+/* True if the task has a finding that counts. */
+bool qk_report_went_beyond(const struct qk_report_task *t);
+
+#endif

@@ -1,0 +1,180 @@
+#include "report/json.h"
+
+#include <string.h>
+
+/* Length of the UTF-8 sequence at s, 0 if there is none (RFC 3629). */
+static int utf8_len(const unsigned char *s)
+{
+	int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+		: s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+
+	for (int i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
+		(s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))
+		return 0;
+	return n;
+}
+
+void qk_json_string(struct qk_buf *out, const char *str)
+{
+	const unsigned char *s = (const unsigned char *)str;
+
+	qk_buf_addch(out, '"');
+	while (*s) {
+		int n = utf8_len(s);
+
+		if (!n)
+			qk_buf_addf(out, "\\udc%02x", *s++);
+		else if (*s == '"' || *s == '\\')
+			qk_buf_addf(out, "\\%c", *s++);
+		else if (*s == '\n')
+			qk_buf_addstr(out, "\\n"), s++;
+		else if (*s < ' ' || *s == 0x7f)
+			qk_buf_addf(out, "\\u%04x", *s++);
+		else {
+			qk_buf_add(out, s, (size_t)n);
+			s += n;
+		}
+	}
+	qk_buf_addch(out, '"');
+}
+
+static void member(struct qk_buf *out, const char *key, const char *value)
+{
+	qk_json_string(out, key);
+	qk_buf_addstr(out, ": ");
+	qk_json_string(out, value);
+}
+
+static void finding(struct qk_buf *out, const struct qk_finding *f)
+{
+	if (f->kind == QK_KIND_UNUSED) {
+		qk_json_string(out, f->path);
+		return;
+	}
+	qk_buf_addstr(out, "{ ");
+	member(out, f->kind == QK_KIND_LEFT ? "process" : "path", f->path);
+	if (f->kind == QK_KIND_ORDERING) {
+		qk_buf_addstr(out, ", ");
+		member(out, "madeBy", f->others);
+	}
+	if (f->kind == QK_KIND_WRITERS) {
+		qk_autofree char *copy = qk_strdup(f->others);
+		const char *sep = "";
+
+		qk_buf_addstr(out, ", \"others\": [");
+		for (char *s = copy, *end; s; s = end) {
+			end = strstr(s, ", ");
+			if (end) {
+				*end = '\0';
+				end += 2;
+			}
+			qk_buf_addstr(out, sep);
+			qk_json_string(out, s);
+			sep = ", ";
+		}
+		qk_buf_addch(out, ']');
+	}
+	if (f->kind == QK_KIND_GRANTED)
+		qk_buf_addstr(out, ", \"granted\": true");
+	if (f->fix) {
+		qk_buf_addstr(out, ", ");
+		member(out, "fix", f->fix);
+	}
+	qk_buf_addstr(out, " }");
+}
+
+/* One task's findings, grouped under the keys of their kinds; kinds may share a key. */
+static void task(struct qk_buf *out, const struct qk_report_task *t)
+{
+	const char *sep = "\n";
+
+	qk_buf_addch(out, '{');
+	for (int k = 0; k < QK_N_KINDS; k++) {
+		const char *key = qk_kinds[k].key, *comma = "";
+		size_t start = out->len;
+		bool repeated = false;
+
+		for (int e = 0; e < k; e++)
+			repeated |= !strcmp(qk_kinds[e].key, key);
+		if (repeated)
+			continue;
+		qk_buf_addf(out, "%s      \"%s\": [", sep, key);
+		for (size_t i = 0; i < t->findings.n; i++) {
+			if (strcmp(qk_kinds[t->findings.v[i].kind].key, key))
+				continue;
+			qk_buf_addf(out, "%s\n        ", comma);
+			finding(out, &t->findings.v[i]);
+			comma = ",";
+		}
+		if (!*comma) {
+			qk_buf_truncate(out, start);
+			continue;
+		}
+		qk_buf_addstr(out, "\n      ]");
+		sep = ",\n";
+	}
+	qk_buf_addstr(out, *sep == ',' ? "\n    }" : "}");
+}
+
+static void standing(
+	struct qk_buf *out, const struct qk_report *rep, enum qk_standing which, const char *key)
+{
+	const char *sep = "";
+
+	qk_buf_addf(out, "  \"%s\": {", key);
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		if (rep->tasks.v[i].standing != which)
+			continue;
+		qk_buf_addf(out, "%s\n    ", sep);
+		member(out, rep->tasks.v[i].name, rep->tasks.v[i].why);
+		sep = ",";
+	}
+	qk_buf_addstr(out, *sep ? "\n  },\n" : "},\n");
+}
+
+void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
+{
+	const struct qk_session *s = rep->session;
+	bool enforce = s->mode == QK_MODE_ENFORCE;
+	const char *sep = "";
+
+	qk_buf_addf(out, "{\n  \"version\": 1,\n  \"mode\": \"%s\",\n  ", enforce ? "enforce" : "audit");
+	member(out, "recorder", qk_recorder_name(s->recorder));
+	if (*s->recorder_note) {
+		qk_buf_addstr(out, ",\n  ");
+		member(out, "recorderNote", s->recorder_note);
+	}
+	if (enforce) {
+		qk_buf_addstr(out, ",\n  ");
+		member(out, "backend", qk_backend_name(s->backend));
+		if (*s->backend_note) {
+			qk_buf_addstr(out, ",\n  ");
+			member(out, "backendNote", s->backend_note);
+		}
+	}
+	qk_buf_addstr(out, ",\n  \"tasks\": {");
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		const struct qk_report_task *t = &rep->tasks.v[i];
+
+		if (t->standing != QK_AUDITED && !t->findings.n)
+			continue;
+		qk_buf_addf(out, "%s\n    ", sep);
+		qk_json_string(out, t->name);
+		qk_buf_addstr(out, ": ");
+		task(out, t);
+		sep = ",";
+	}
+	qk_buf_addstr(out, *sep ? "\n  },\n" : "},\n");
+	standing(out, rep, QK_UNSANDBOXED, "unsandboxed");
+	standing(out, rep, QK_REFUSED_RUN, "refused");
+	standing(out, rep, QK_UNAUDITED, "unaudited");
+	if (rep->trouble) {
+		qk_buf_addstr(out, "  ");
+		member(out, "incomplete", rep->trouble);
+		qk_buf_addstr(out, ",\n");
+	}
+	qk_buf_addstr(out, "  \"packagesUnchecked\": [],\n  \"restored\": []\n}\n");
+}

@@ -1,0 +1,26 @@
+#include "report/kinds.h"
+
+const struct qk_kind_info qk_kinds[QK_N_KINDS] = {
+	[QK_KIND_READ] = { "undeclaredReads", true, true, "read outside its inputs, not a prerequisite:",
+		"read outside its inputs, not a prerequisite: refused:" },
+	[QK_KIND_GRANTED] = { "undeclaredReads", true, true,
+		"read outside its inputs, not a prerequisite (QK_ALLOW_READ opens it under enforce):",
+		"read outside its inputs, not a prerequisite (opened by QK_ALLOW_READ):" },
+	[QK_KIND_TSCONFIG] = { "tsconfigReads", true, true, "TypeScript configuration read outside its inputs:",
+		"TypeScript configuration read outside its inputs: refused:" },
+	[QK_KIND_ORDERING] = { "ordering", true, true,
+		"read, made by a recipe it does not wait for (breaks under -j):",
+		"read, made by a recipe it does not wait for (breaks under -j):" },
+	[QK_KIND_WRITE] = { "strayWrites", true, true, "written outside its outputs:",
+		"written outside its outputs and not kept:" },
+	[QK_KIND_WRITERS] = { "multipleWriters", true, true, "written by another recipe too:",
+		"written by another recipe too:" },
+	[QK_KIND_LEFT] = { "leftRunning", true, true, "left running:", "left running and ended:" },
+	[QK_KIND_GIT_WRITE] = { "strayWrites", false, false, "written in .git:", "written in .git:" },
+	[QK_KIND_UNKEYED] = { "unkeyedReads", false, false, "read, not in its key:", "read, not in its key:" },
+	[QK_KIND_MANIFEST] = { "manifestReads", false, false, "workspace manifest read:",
+		"workspace manifest read:" },
+	[QK_KIND_TOOLCHAIN] = { "toolchainReads", false, false, "toolchain configuration read:",
+		"toolchain configuration read:" },
+	[QK_KIND_UNUSED] = { "unusedInputs", false, false, "not touched:", "not touched:" },
+};

@@ -1,0 +1,121 @@
+#include "report/session.h"
+
+#include "base/fdio.h"
+#include "base/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+static const char magic[] = "qk session 1";
+
+enum {
+	TAG_MAGIC = 1,
+	TAG_MODE,
+	TAG_RECORDER,
+	TAG_BACKEND,
+	TAG_RECORDER_NOTE,
+	TAG_BACKEND_NOTE,
+	TAG_ROOT,
+	TAG_STATE,
+	TAG_CWD,
+	SESSION_MAX = 1 << 16,
+};
+
+int qk_session_save(const struct qk_session *s, struct qk_err *err)
+{
+	qk_autofree char *path = qk_asprintf("%s/session", s->run);
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+	size_t begin = qk_record_begin(&b);
+
+	qk_record_putstr(&b, TAG_MAGIC, magic);
+	qk_record_putnum(&b, TAG_MODE, s->mode);
+	qk_record_putnum(&b, TAG_RECORDER, s->recorder);
+	qk_record_putnum(&b, TAG_BACKEND, s->backend);
+	qk_record_putstr(&b, TAG_RECORDER_NOTE, s->recorder_note);
+	qk_record_putstr(&b, TAG_BACKEND_NOTE, s->backend_note);
+	qk_record_putstr(&b, TAG_ROOT, s->root);
+	qk_record_putstr(&b, TAG_STATE, s->state);
+	qk_record_putstr(&b, TAG_CWD, s->cwd);
+	qk_record_end(&b, begin);
+	return qk_write_file(path, b.s, b.len, 0666, err);
+}
+
+static char **string_field(struct qk_session *s, unsigned int tag)
+{
+	switch (tag) {
+	case TAG_RECORDER_NOTE: return &s->recorder_note;
+	case TAG_BACKEND_NOTE: return &s->backend_note;
+	case TAG_ROOT: return &s->root;
+	case TAG_STATE: return &s->state;
+	case TAG_CWD: return &s->cwd;
+	default: return NULL;
+	}
+}
+
+int qk_session_load(struct qk_session *s, const char *run, struct qk_err *err)
+{
+	qk_autofree char *path = qk_asprintf("%s/session", run);
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+	struct qk_record rec;
+	struct qk_field f;
+	size_t pos = 0;
+	int ret;
+
+	*s = (struct qk_session){ .run = qk_strdup(run) };
+	ret = qk_read_file(AT_FDCWD, path, SESSION_MAX, &b, err);
+	if (ret)
+		return ret;
+	if (qk_record_next(b.s, b.len, &pos, &rec) <= 0 || qk_field_next(&rec, &f) <= 0 ||
+		f.tag != TAG_MAGIC || !qk_field_is(&f, magic))
+		return qk_fail(err, -EBADMSG, "'%s': not a session of this version", path);
+	while (qk_field_next(&rec, &f) > 0) {
+		char **text = string_field(s, f.tag);
+
+		if (text) {
+			free(*text);
+			*text = qk_strndup(f.p, f.n);
+		} else if (f.tag == TAG_MODE) {
+			s->mode = (enum qk_mode)qk_field_num(&f);
+		} else if (f.tag == TAG_RECORDER) {
+			s->recorder = (enum qk_recorder_kind)qk_field_num(&f);
+		} else if (f.tag == TAG_BACKEND) {
+			s->backend = (enum qk_backend)qk_field_num(&f);
+		}
+	}
+	if (!s->root || !s->state || !s->cwd || !s->recorder_note || !s->backend_note)
+		return qk_fail(err, -EBADMSG, "'%s': a field is missing", path);
+	return 0;
+}
+
+void qk_session_release(struct qk_session *s)
+{
+	free(s->recorder_note);
+	free(s->backend_note);
+	free(s->root);
+	free(s->state);
+	free(s->run);
+	free(s->cwd);
+	*s = (struct qk_session){ 0 };
+}
+
+int qk_session_choose(
+	struct qk_session *s, const char *recorder, bool no_overlay, struct qk_err *err)
+{
+	struct qk_walls_host host = { 0 };
+	char why[512] = "";
+	int ret = qk_recorder_choose(recorder, &s->recorder, why, sizeof(why), err);
+
+	if (ret)
+		return ret;
+	free(s->recorder_note);
+	s->recorder_note = qk_strdup(why);
+	if (s->mode == QK_MODE_ENFORCE)
+		qk_walls_probe(s->run, no_overlay, &host);
+	s->backend = host.backend;
+	free(s->backend_note);
+	s->backend_note = qk_asprintf("%s%s%s%s%s", host.why_not_held,
+		host.why_not_held[0] && host.why_not_inner[0] ? "; " : "", host.why_not_inner,
+		host.why_not_inner[0] && host.why_not_landlock[0] ? "; " : "", host.why_not_landlock);
+	return 0;
+}

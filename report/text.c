@@ -1,0 +1,228 @@
+#include "report/text.h"
+
+#include <string.h>
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+void qk_text_name(struct qk_buf *out, const char *name)
+{
+	bool odd = false;
+
+	for (const unsigned char *s = (const unsigned char *)name; *s; s++)
+		odd |= *s < ' ' || *s == 0x7f;
+	if (!odd) {
+		qk_buf_addstr(out, name);
+		return;
+	}
+	qk_buf_addch(out, '"');
+	for (const unsigned char *s = (const unsigned char *)name; *s; s++) {
+		if (*s == '\n')
+			qk_buf_addstr(out, "\\n");
+		else if (*s == '\t')
+			qk_buf_addstr(out, "\\t");
+		else if (*s < ' ' || *s == 0x7f)
+			qk_buf_addf(out, "\\%03o", *s);
+		else {
+			if (*s == '"' || *s == '\\')
+				qk_buf_addch(out, '\\');
+			qk_buf_addch(out, (char)*s);
+		}
+	}
+	qk_buf_addch(out, '"');
+}
+
+/* The findings of one kind, from position i on; returns where the next kind begins. */
+static size_t print_kind(struct qk_buf *out, const struct qk_report *rep,
+	const struct qk_report_task *t, size_t i)
+{
+	const struct qk_kind_info *info = &qk_kinds[t->findings.v[i].kind];
+	size_t end = i, shown;
+
+	while (end < t->findings.n && t->findings.v[end].kind == t->findings.v[i].kind)
+		end++;
+	if (!info->listed)
+		return end;
+	qk_buf_addf(out, "    %zu %s\n", end - i,
+		rep->session->mode == QK_MODE_ENFORCE ? info->enforce : info->audit);
+	shown = end - i > QK_TEXT_PATHS ? i + QK_TEXT_PATHS : end;
+	for (size_t k = i; k < shown; k++) {
+		qk_buf_addstr(out, "      ");
+		qk_text_name(out, t->findings.v[k].path);
+		if (t->findings.v[k].others) {
+			qk_buf_addstr(out, t->findings.v[k].kind == QK_KIND_ORDERING ? ", made by " : ", by ");
+			qk_text_name(out, t->findings.v[k].others);
+		}
+		qk_buf_addch(out, '\n');
+	}
+	if (shown < end)
+		qk_buf_addf(out, "      and %zu more\n", end - shown);
+	for (size_t k = i; k < shown; k++) {
+		const char *fix = t->findings.v[k].fix;
+
+		if (!fix || (k > i && t->findings.v[k - 1].fix && !strcmp(fix, t->findings.v[k - 1].fix)))
+			continue;
+		qk_buf_addstr(out, "    fix: ");
+		qk_text_name(out, fix);
+		qk_buf_addch(out, '\n');
+	}
+	return end;
+}
+
+static void print_task(struct qk_buf *out, const struct qk_report *rep, const struct qk_report_task *t)
+{
+	qk_buf_addstr(out, "  ");
+	qk_text_name(out, t->name);
+	qk_buf_addch(out, '\n');
+	for (size_t i = 0; i < t->findings.n;)
+		i = print_kind(out, rep, t, i);
+}
+
+struct counted {
+	const char *path;
+	size_t tasks;
+};
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct counted *)a)->path, ((const struct counted *)b)->path);
+}
+
+/* Each path of a kind once, with the number of tasks that have it. */
+static void print_shared(struct qk_buf *out, const struct qk_report *rep, enum qk_kind kind,
+	const char *heading)
+{
+	QK_VEC(struct counted) all = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		const struct qk_report_task *t = &rep->tasks.v[i];
+
+		for (size_t k = 0; k < t->findings.n; k++)
+			if (t->findings.v[k].kind == kind)
+				qk_vec_push(&all, ((struct counted){ t->findings.v[k].path, 1 }));
+	}
+	if (!all.n)
+		return;
+	qsort(all.v, all.n, sizeof(*all.v), by_path);
+	for (size_t i = 0; i < all.n; i++) {
+		if (n && !strcmp(all.v[n - 1].path, all.v[i].path))
+			all.v[n - 1].tasks++;
+		else
+			all.v[n++] = all.v[i];
+	}
+	qk_buf_addf(out, "  %s ", heading);
+	for (size_t i = 0; i < n && i < QK_TEXT_PATHS; i++) {
+		if (i)
+			qk_buf_addstr(out, ", ");
+		qk_text_name(out, all.v[i].path);
+		qk_buf_addf(out, " (%zu task%s)", all.v[i].tasks, plural(all.v[i].tasks));
+	}
+	if (n > QK_TEXT_PATHS)
+		qk_buf_addf(out, ", and %zu more", n - QK_TEXT_PATHS);
+	qk_buf_addch(out, '\n');
+	qk_vec_release(&all);
+}
+
+static void print_git_writers(struct qk_buf *out, const struct qk_report *rep)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		const struct qk_report_task *t = &rep->tasks.v[i];
+		bool writes = false;
+
+		for (size_t k = 0; k < t->findings.n; k++)
+			writes |= t->findings.v[k].kind == QK_KIND_GIT_WRITE;
+		n += writes;
+	}
+	if (n)
+		qk_buf_addf(out, "  wrote in .git, which the sandbox allows: %zu task%s\n", n, plural(n));
+}
+
+/* Tasks of one standing, with the reason; tasks that share a reason in one line. */
+static void print_standing(struct qk_buf *out, const struct qk_report *rep, enum qk_standing standing,
+	const char *heading)
+{
+	qk_autofree bool *done = qk_zalloc(rep->tasks.n);
+
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		const struct qk_report_task *t = &rep->tasks.v[i];
+		size_t n = 0;
+
+		if (t->standing != standing || done[i])
+			continue;
+		qk_buf_addf(out, "  %s: ", heading);
+		for (size_t k = i; k < rep->tasks.n; k++) {
+			const struct qk_report_task *u = &rep->tasks.v[k];
+
+			if (u->standing != standing || strcmp(u->why, t->why))
+				continue;
+			done[k] = true;
+			if (n++ >= QK_TEXT_PATHS)
+				continue;
+			if (n > 1)
+				qk_buf_addstr(out, ", ");
+			qk_text_name(out, u->name);
+		}
+		if (n > QK_TEXT_PATHS)
+			qk_buf_addf(out, " and %zu more", n - QK_TEXT_PATHS);
+		qk_buf_addf(out, " (%s)\n", t->why);
+	}
+}
+
+static void print_head(struct qk_buf *out, const struct qk_report *rep, size_t checked, size_t beyond)
+{
+	const struct qk_session *s = rep->session;
+
+	if (s->mode == QK_MODE_ENFORCE)
+		qk_buf_addf(out, "Sandbox enforce (%s): ", qk_backend_name(s->backend));
+	else
+		qk_buf_addstr(out, "Sandbox audit: ");
+	if (beyond)
+		qk_buf_addf(out, "%zu of %zu task%s went beyond what they declare\n", beyond, checked,
+			plural(checked));
+	else
+		qk_buf_addf(out, "%zu task%s kept to what they declare\n", checked, plural(checked));
+}
+
+void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
+{
+	const struct qk_session *s = rep->session;
+	size_t checked = 0, beyond = 0;
+
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		const struct qk_report_task *t = &rep->tasks.v[i];
+		bool went = qk_report_went_beyond(t);
+
+		checked += t->standing == QK_AUDITED || went;
+		beyond += went;
+	}
+	if (!rep->tasks.n && !rep->trouble)
+		return;
+	print_head(out, rep, checked, beyond);
+	for (size_t i = 0; i < rep->tasks.n; i++)
+		if (qk_report_went_beyond(&rep->tasks.v[i]))
+			print_task(out, rep, &rep->tasks.v[i]);
+	print_shared(out, rep, QK_KIND_TOOLCHAIN, "toolchain configuration read:");
+	print_shared(out, rep, QK_KIND_UNKEYED, "read, which the sandbox allows, but not declared:");
+	print_git_writers(out, rep);
+	print_standing(out, rep, QK_UNSANDBOXED, "ran unsandboxed");
+	print_standing(out, rep, QK_UNAUDITED, "not audited");
+	print_standing(out, rep, QK_REFUSED_RUN, "refused");
+	for (size_t i = 0; i < rep->notices.n; i++) {
+		const struct qk_report_notice *n = &rep->notices.v[i];
+
+		qk_buf_addf(out, "  %s: '%s' matches nothing (", n->variable, n->pattern);
+		qk_text_name(out, n->task);
+		qk_buf_addstr(out, ")\n");
+	}
+	if (s->mode == QK_MODE_ENFORCE && *s->backend_note)
+		qk_buf_addf(out, "  held by %s: %s\n", qk_backend_name(s->backend), s->backend_note);
+	if (*s->recorder_note && s->recorder != QK_RECORDER_SECCOMP && s->recorder != QK_RECORDER_EBPF)
+		qk_buf_addf(out, "  recorded by %s: %s\n", qk_recorder_name(s->recorder), s->recorder_note);
+	if (rep->trouble)
+		qk_buf_addf(out, "  this summary is incomplete: %s\n", rep->trouble);
+}

@@ -1,0 +1,44 @@
+/*
+ * What a system call that a task is about to make does to files, told to the trace. The call's
+ * result is not seen: whether it succeeds is judged by looking at the file system while the task
+ * is stopped, by the rules of the kernel (O_EXCL, ENOTEMPTY, EXDEV, permissions of the task).
+ */
+#ifndef QK_SANDBOX_WITNESS_H
+#define QK_SANDBOX_WITNESS_H
+
+#include "sandbox/calls.h"
+#include "sandbox/resolve.h"
+#include "sandbox/trace.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One call, its arguments read. */
+struct qk_deed {
+	enum qk_call_op op;
+	pid_t pid;
+	int dirfd, dirfd2; /* AT_FDCWD where the call has none */
+	const char *path, *path2;
+	const char *base, *base2; /* known directories that relative paths start at, or NULL */
+	uint64_t flags;           /* open flags, AT_*, RENAME_*, as the call has them */
+};
+
+struct qk_witness {
+	struct qk_trace *trace; /* borrowed */
+	struct qk_resolver resolver;
+	struct qk_place a, b, parent;
+};
+
+void qk_witness_init(struct qk_witness *w, struct qk_trace *trace);
+void qk_witness_release(struct qk_witness *w);
+
+/* The task is stopped at the entry of this call. */
+void qk_witness_call(struct qk_witness *w, const struct qk_deed *d);
+
+/*
+ * A program at an absolute resolved path is executed: the program and, as the kernel opens them
+ * unseen, the interpreters that its #! lines and its ELF header name.
+ */
+void qk_witness_exec(struct qk_witness *w, const struct qk_deed *d, const struct qk_place *program);
+
+#endif
