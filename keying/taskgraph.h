@@ -6,8 +6,8 @@
  *   "build-*"          every target so named                    for the projects it depends on
  *   { "target", "projects" | "dependencies", "params", "options" }
  *
- * A dependsOn that leads to nothing is no fault (Nx: it is ignored); those whose project patterns
- * match no project are warned about. A cycle is an error that names every task on it.
+ * A dependsOn that leads to nothing is no fault (Nx ignores it); where it can only be a slip, it is
+ * warned about. A cycle is an error that names every task on it.
  *
  * Configurations: a run asks for one (or none), and each task gets it if its target has it, else
  * its defaultConfiguration. So a task's dependencies hang on what the whole run asked for, and a
@@ -30,7 +30,8 @@ struct qk_task {
 	const struct qk_json *options;   /* object or NULL: options, then configuration, then what a
 					  * dependsOn forwards */
 	struct qk_names outputs;         /* tokens resolved; relative to the workspace root, '!' kept */
-	const struct qk_json *outputs_at; /* the array they came from, or NULL */
+	const char *outputs_problem;     /* an output that cannot be taken, with its place: such a
+					  * task must not be cached; or NULL */
 	bool forwards_args;              /* takes the run's ARGS: asked for, or "params": "forward" */
 	bool asked;                      /* one of those the graph was built for */
 	struct qk_task **deps;           /* to be finished before; no repeats, in order of declaration */

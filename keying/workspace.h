@@ -32,7 +32,7 @@ struct qk_names {
 enum qk_ultracache_mode { QK_ULTRACACHE_UNSET, QK_ULTRACACHE_ON, QK_ULTRACACHE_RECORD, QK_ULTRACACHE_OFF };
 
 /*
- * The qk: fields of a target. Strings are as written, tokens included: qk_tokens_expand
+ * The qk: fields of a target. Strings are as written, tokens included: qk_tokens_path
  * (keying/tokens.h) resolves {projectRoot} and its like.
  */
 struct qk_declared {
@@ -119,8 +119,7 @@ struct qk_workspace {
 };
 
 /*
- * Loads the workspace whose nx.json (or, without one, package.json) is in directory root
- * (absolute). The first fault found is the error, with its place: text that does not parse, a field
+ * Loads the workspace of directory root (absolute), where nx.json or a package.json is. The first fault found is the error, with its place: text that does not parse, a field
  * of the wrong type, two projects of one name, a name make cannot hold. *ret is NULL then.
  */
 int qk_workspace_load(const char *root, struct qk_workspace **ret, struct qk_err *err);
@@ -144,7 +143,10 @@ void qk_workspace_select(const struct qk_workspace *ws, const char *const *patte
 void qk_workspace_warn(struct qk_workspace *ws, const struct qk_json *at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* True if make can hold the name: one or more of [A-Za-z0-9._@/+,-]. */
+/* Adds one for every key given twice. */
+void qk_workspace_warn_repeats(struct qk_workspace *ws, const struct qk_json_repeat *repeats);
+
+/* True if make can hold the name: one or more of [A-Za-z0-9._@/+,:-]. */
 bool qk_name_ok(const char *name);
 
 #endif
