@@ -22,7 +22,10 @@ struct qk_capture {
 	size_t last; /* offset of the last chunk's header; valid if data is not empty */
 };
 
-#define QK_CAPTURE_INIT { QK_BUF_INIT, 0 }
+#define QK_CAPTURE_INIT                                                                            \
+	{                                                                                          \
+		QK_BUF_INIT, 0                                                                     \
+	}
 #define qk_autocapture __attribute__((cleanup(qk_capture_release)))
 
 void qk_capture_release(struct qk_capture *c);

@@ -94,10 +94,14 @@ static off_t offset_of(uint64_t slot)
 static void stat_digest(const struct stat *st, struct qk_digest *ret)
 {
 	const uint64_t fields[] = {
-		(uint64_t)st->st_size,	       (uint64_t)st->st_mtim.tv_sec,
-		(uint64_t)st->st_mtim.tv_nsec, (uint64_t)st->st_ctim.tv_sec,
-		(uint64_t)st->st_ctim.tv_nsec, (uint64_t)st->st_ino,
-		(uint64_t)st->st_dev,	       (uint64_t)st->st_mode,
+		(uint64_t)st->st_size,
+		(uint64_t)st->st_mtim.tv_sec,
+		(uint64_t)st->st_mtim.tv_nsec,
+		(uint64_t)st->st_ctim.tv_sec,
+		(uint64_t)st->st_ctim.tv_nsec,
+		(uint64_t)st->st_ino,
+		(uint64_t)st->st_dev,
+		(uint64_t)st->st_mode,
 	};
 
 	qk_digest_bytes(fields, sizeof(fields), ret);
@@ -113,7 +117,7 @@ static int make_table(const char *tmp, uint32_t bits)
 		return -errno;
 	memcpy(h.magic, magic, sizeof(magic));
 	if (qk_write_all(fd, &h, sizeof(h)) ||
-	    ftruncate(fd, offset_of(((uint64_t)1 << bits) + PROBE))) {
+		ftruncate(fd, offset_of(((uint64_t)1 << bits) + PROBE))) {
 		close(fd);
 		unlink(tmp);
 		return -EIO;
@@ -127,8 +131,8 @@ static bool read_header(int fd, uint32_t *ret_bits)
 	struct stat st;
 
 	if (pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || fstat(fd, &st) ||
-	    memcmp(h.magic, magic, sizeof(magic)) || h.bits < BITS_MIN || h.bits > BITS_MAX ||
-	    st.st_size != offset_of(((uint64_t)1 << h.bits) + PROBE))
+		memcmp(h.magic, magic, sizeof(magic)) || h.bits < BITS_MIN || h.bits > BITS_MAX ||
+		st.st_size != offset_of(((uint64_t)1 << h.bits) + PROBE))
 		return false;
 	*ret_bits = h.bits;
 	return true;
@@ -189,9 +193,10 @@ void qk_digestcache_free(struct qk_digestcache *c)
 
 enum found { FOUND_NAME, FOUND_FREE, FOUND_NOTHING };
 
-/* Looks for name from its home slot on; *at is the slot of the name, or the first to write it to. */
-static enum found search(int fd, uint32_t bits, const struct qk_digest *name, struct slot *ret,
-			 uint64_t *at)
+/* Looks for name from its home slot on; *at is the slot of the name, or the first to write it to.
+ */
+static enum found search(
+	int fd, uint32_t bits, const struct qk_digest *name, struct slot *ret, uint64_t *at)
 {
 	uint64_t home = home_of(name, bits);
 	bool have_free = false;
@@ -230,8 +235,8 @@ static bool write_slot(int fd, uint64_t at, struct slot *s)
 	return pwrite(fd, s, sizeof(*s), offset_of(at)) == (ssize_t)sizeof(*s);
 }
 
-bool qk_digestcache_find(struct qk_digestcache *c, const char *name, const struct stat *st,
-			 struct qk_digest *ret)
+bool qk_digestcache_find(
+	struct qk_digestcache *c, const char *name, const struct stat *st, struct qk_digest *ret)
 {
 	struct qk_digest n, state;
 	struct slot s;
@@ -266,7 +271,7 @@ static void fill_table(const struct qk_digestcache *c, int to, uint32_t bits)
 
 		for (ssize_t k = 0; k < got / (ssize_t)sizeof(*s); k++) {
 			if (is_free(&s[k]) || s[k].check != check_of(&s[k]) ||
-			    s[k].day + KEEP_DAYS < c->today)
+				s[k].day + KEEP_DAYS < c->today)
 				continue;
 			if (search(to, bits, &s[k].name, &other, &at) == FOUND_FREE)
 				write_slot(to, at, &s[k]);
@@ -304,7 +309,7 @@ static bool grow(struct qk_digestcache *c)
 }
 
 void qk_digestcache_put(struct qk_digestcache *c, const char *name, const struct stat *st,
-			struct timespec hashed, const struct qk_digest *d)
+	struct timespec hashed, const struct qk_digest *d)
 {
 	struct slot s = { .content = *d }, old;
 	enum found found;
@@ -335,8 +340,9 @@ struct timespec qk_digestcache_clock(void)
 static bool older(struct timespec t, struct timespec now)
 {
 	/*
-	 * A tick is 10 ms at most where stamps have nanoseconds. A stamp of whole seconds comes from a
-	 * file system that keeps no more (two seconds on FAT), or once in a billion by chance.
+	 * A tick is 10 ms at most where stamps have nanoseconds. A stamp of whole seconds comes
+	 * from a file system that keeps no more (two seconds on FAT), or once in a billion by
+	 * chance.
 	 */
 	int64_t margin = t.tv_nsec ? 50 * 1000000LL : 2100 * 1000000LL;
 	int64_t age_s = (int64_t)now.tv_sec - t.tv_sec;

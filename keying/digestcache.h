@@ -21,15 +21,15 @@ struct qk_digestcache *qk_digestcache_new(const char *path);
 void qk_digestcache_free(struct qk_digestcache *c);
 
 /* True if name was remembered and st is what it had then. */
-bool qk_digestcache_find(struct qk_digestcache *c, const char *name, const struct stat *st,
-			 struct qk_digest *ret);
+bool qk_digestcache_find(
+	struct qk_digestcache *c, const char *name, const struct stat *st, struct qk_digest *ret);
 
 /*
  * Remembers d for name. hashed: qk_digestcache_clock() from before the first byte was read. Not
  * settled then (see qk_digestcache_settled): nothing is remembered.
  */
 void qk_digestcache_put(struct qk_digestcache *c, const char *name, const struct stat *st,
-			struct timespec hashed, const struct qk_digest *d);
+	struct timespec hashed, const struct qk_digest *d);
 
 /* The clock that file time stamps are taken from. */
 struct timespec qk_digestcache_clock(void);

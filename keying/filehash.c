@@ -22,7 +22,8 @@ struct qk_filehash {
 	int rootfd;
 	struct qk_digestcache *cache;
 	uint64_t files, bytes;
-	/* The directories being counted, outermost first: a link back into one of them is circular. */
+	/* The directories being counted, outermost first: a link back into one of them is circular.
+	 */
 	struct {
 		dev_t dev;
 		ino_t ino;
@@ -30,7 +31,8 @@ struct qk_filehash {
 	int depth;
 };
 
-int qk_filehash_new(struct qk_filehash **ret, const char *root, const char *cache, struct qk_err *err)
+int qk_filehash_new(
+	struct qk_filehash **ret, const char *root, const char *cache, struct qk_err *err)
 {
 	char real[PATH_MAX];
 	struct qk_filehash *f;
@@ -87,12 +89,13 @@ static bool same_file(const struct stat *a, const struct stat *b)
 }
 
 static int read_content(struct qk_filehash *f, const char *name, struct stat *st,
-			struct qk_digest *ret, struct qk_err *err)
+	struct qk_digest *ret, struct qk_err *err)
 {
 	for (int i = 0; i < READ_TRIES; i++) {
 		struct timespec now = qk_digestcache_clock();
 		/* O_NONBLOCK: a fifo put in place of the file since stat must not hold us up. */
-		qk_autofd int fd = openat(f->rootfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		qk_autofd int fd =
+			openat(f->rootfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		struct stat after;
 		int r;
 
@@ -129,7 +132,7 @@ static void fold(struct qk_filestate *s)
 }
 
 static int state_at(struct qk_filehash *f, const char *name, int flags, struct qk_filestate *ret,
-		    struct qk_err *err);
+	struct qk_err *err);
 
 static int by_name(const void *a, const void *b)
 {
@@ -138,7 +141,7 @@ static int by_name(const void *a, const void *b)
 
 /* Names of a directory, sorted, each with a letter in front for its type where types is true. */
 static int list(struct qk_filehash *f, const char *name, bool types, struct qk_strv *ret,
-		struct qk_err *err)
+	struct qk_err *err)
 {
 	int fd = openat(f->rootfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -165,7 +168,10 @@ static int list(struct qk_filehash *f, const char *name, bool types, struct qk_s
 		}
 		if (type == DT_UNKNOWN && !fstatat(fd, n, &st, AT_SYMLINK_NOFOLLOW))
 			type = (unsigned char)IFTODT(st.st_mode);
-		qk_strv_take(ret, qk_asprintf("%s%c", n, type == DT_DIR ? '/' : type == DT_LNK ? '@' : ' '));
+		qk_strv_take(ret, qk_asprintf("%s%c", n,
+					  type == DT_DIR   ? '/'
+					  : type == DT_LNK ? '@'
+							   : ' '));
 	}
 	if (errno) {
 		int r = qk_fail(err, errno, "list '%s'", name);
@@ -180,7 +186,7 @@ static int list(struct qk_filehash *f, const char *name, bool types, struct qk_s
 }
 
 static int count_dir(struct qk_filehash *f, const char *name, const struct stat *st, int flags,
-		     struct qk_filestate *ret, struct qk_err *err)
+	struct qk_filestate *ret, struct qk_err *err)
 {
 	qk_autostrv struct qk_strv names = { 0 };
 	struct qk_hasher h;
@@ -220,9 +226,10 @@ static int count_dir(struct qk_filehash *f, const char *name, const struct stat 
 
 /* What the link at name leads to, as its content; a dangling one has no state behind it. */
 static int count_link(struct qk_filehash *f, const char *name, int flags, struct qk_filestate *ret,
-		      struct qk_err *err)
+	struct qk_err *err)
 {
-	qk_autofree char *full = *name == '/' ? qk_strdup(name) : qk_asprintf("%s/%s", f->root, name);
+	qk_autofree char *full =
+		*name == '/' ? qk_strdup(name) : qk_asprintf("%s/%s", f->root, name);
 	char text[PATH_MAX], real[PATH_MAX];
 	ssize_t n = readlinkat(f->rootfd, name, text, sizeof(text));
 	struct qk_filestate s = { 0 };
@@ -264,7 +271,7 @@ static int count_link(struct qk_filehash *f, const char *name, int flags, struct
 }
 
 static int state_at(struct qk_filehash *f, const char *name, int flags, struct qk_filestate *ret,
-		    struct qk_err *err)
+	struct qk_err *err)
 {
 	struct stat st;
 	int r = 0;
@@ -294,8 +301,7 @@ static int state_at(struct qk_filehash *f, const char *name, int flags, struct q
 		ret->kind = QK_FILE_DIR;
 		r = count_dir(f, name, &st, flags, ret, err);
 		break;
-	default:
-		ret->kind = QK_FILE_SPECIAL;
+	default: ret->kind = QK_FILE_SPECIAL;
 	}
 	if (!r)
 		fold(ret);
@@ -303,14 +309,14 @@ static int state_at(struct qk_filehash *f, const char *name, int flags, struct q
 }
 
 int qk_filehash_get(struct qk_filehash *f, const char *path, int flags, struct qk_filestate *ret,
-		    struct qk_err *err)
+	struct qk_err *err)
 {
 	f->depth = 0;
 	return state_at(f, name_of(f, path), flags, ret, err);
 }
 
-int qk_filehash_listing(struct qk_filehash *f, const char *path, struct qk_digest *ret,
-			struct qk_err *err)
+int qk_filehash_listing(
+	struct qk_filehash *f, const char *path, struct qk_digest *ret, struct qk_err *err)
 {
 	const char *name = name_of(f, path);
 	/* No path has an empty component, so that this cannot be a file's name. */

@@ -41,7 +41,8 @@ struct qk_filestate {
 struct qk_filehash;
 
 enum {
-	/* Only what stat calls and the cache can tell: -EAGAIN where bytes would have to be read. */
+	/* Only what stat calls and the cache can tell: -EAGAIN where bytes would have to be read.
+	 */
 	QK_FILEHASH_CACHED = 1 << 0,
 	/* A link counts as what it leads to (its text does not count). */
 	QK_FILEHASH_FOLLOW = 1 << 1,
@@ -51,7 +52,8 @@ enum {
  * root: absolute; relative paths are taken from it. cache: the digest cache's path, NULL for none;
  * its directory exists. Fails only if root cannot be opened.
  */
-int qk_filehash_new(struct qk_filehash **ret, const char *root, const char *cache, struct qk_err *err);
+int qk_filehash_new(
+	struct qk_filehash **ret, const char *root, const char *cache, struct qk_err *err);
 void qk_filehash_free(struct qk_filehash *f);
 
 /*
@@ -59,11 +61,11 @@ void qk_filehash_free(struct qk_filehash *f);
  * Errors: what open and read say (-EACCES …), -EBUSY for a file that keeps changing as it is read.
  */
 int qk_filehash_get(struct qk_filehash *f, const char *path, int flags, struct qk_filestate *ret,
-		    struct qk_err *err);
+	struct qk_err *err);
 
 /* What a look-up without reading can tell: kind only. Digest of a directory's sorted names. */
-int qk_filehash_listing(struct qk_filehash *f, const char *path, struct qk_digest *ret,
-			struct qk_err *err);
+int qk_filehash_listing(
+	struct qk_filehash *f, const char *path, struct qk_digest *ret, struct qk_err *err);
 
 /* How many files were read since _new, and their bytes: what the cache did not save. */
 void qk_filehash_cost(const struct qk_filehash *f, uint64_t *files, uint64_t *bytes);

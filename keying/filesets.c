@@ -28,7 +28,7 @@ struct qk_filesets {
 	const struct qk_workspace *ws;
 	struct bucket *buckets;
 	QK_VEC(struct qk_outputs *) outputs; /* all, for releasing */
-	const char **all; /* candidates in byte order */
+	const char **all;                    /* candidates in byte order */
 	size_t n;
 	const struct qk_project **owner; /* of each candidate, or NULL */
 	struct memo *memos;
@@ -39,8 +39,8 @@ static void file_outputs(struct qk_filesets *f, struct qk_outputs *o)
 	for (size_t i = 0; i < o->include.n; i++) {
 		const char *glob = o->include.v[i];
 		bool literal = !qk_glob_is_pattern(glob);
-		char *dir = qk_arena_strndup(&f->arena, glob,
-					     literal ? strlen(glob) : qk_glob_literal_dir(glob));
+		char *dir = qk_arena_strndup(
+			&f->arena, glob, literal ? strlen(glob) : qk_glob_literal_dir(glob));
 		struct bucket *b;
 
 		HASH_FIND_STR(f->buckets, dir, b);
@@ -65,7 +65,8 @@ static void add_target(struct qk_filesets *f, const struct qk_project *p, const 
 		qk_autobuf struct qk_buf b = QK_BUF_INIT;
 
 		/* What cannot be resolved is told where the task's outputs are read. */
-		if (item->type == QK_JSON_STRING && qk_tokens_path(&b, item->s, p, t->options, NULL))
+		if (item->type == QK_JSON_STRING &&
+			qk_tokens_path(&b, item->s, p, t->options, NULL))
 			qk_outputs_add(o, b.s, NULL);
 	}
 	qk_vec_push(&f->outputs, o);
@@ -97,7 +98,8 @@ static bool is_output(struct qk_filesets *f, const char *path)
 struct qk_filesets *qk_filesets_new(const struct qk_workspace *ws, const struct qk_tracked *t)
 {
 	struct qk_filesets *f = qk_zalloc(sizeof(*f));
-	qk_autofree char *cache = ws->cache_directory ? qk_path_join(ws->root, ws->cache_directory) : NULL;
+	qk_autofree char *cache =
+		ws->cache_directory ? qk_path_join(ws->root, ws->cache_directory) : NULL;
 	const char *cache_below = cache ? qk_path_below(cache, ws->root) : NULL;
 
 	f->ws = ws;
@@ -108,7 +110,7 @@ struct qk_filesets *qk_filesets_new(const struct qk_workspace *ws, const struct 
 	f->owner = qk_alloc((t->n + 1) * sizeof(*f->owner));
 	for (size_t i = 0; i < t->n; i++) {
 		if (is_output(f, t->v[i]) ||
-		    (cache_below && *cache_below && qk_path_under(t->v[i], cache_below)))
+			(cache_below && *cache_below && qk_path_under(t->v[i], cache_below)))
 			continue;
 		f->owner[f->n] = qk_workspace_owner(ws, t->v[i]);
 		f->all[f->n++] = t->v[i];
@@ -177,7 +179,8 @@ static bool is_everything(const char *glob, const char *root)
 {
 	const char *rest = strcmp(root, ".") ? qk_path_below(glob, root) : glob;
 
-	return rest && (!strcmp(rest, "**/*") || !strcmp(rest, "**") || !*rest || !strcmp(rest, "."));
+	return rest &&
+	       (!strcmp(rest, "**/*") || !strcmp(rest, "**") || !*rest || !strcmp(rest, "."));
 }
 
 static bool taken_away(const struct qk_fileset *sets, size_t n, const char *path)
@@ -190,8 +193,8 @@ static bool taken_away(const struct qk_fileset *sets, size_t n, const char *path
 
 typedef QK_VEC(size_t) index_vec;
 
-static void choose(const struct qk_filesets *f, const struct qk_project *p, const char *glob, bool any,
-		   index_vec *chosen)
+static void choose(const struct qk_filesets *f, const struct qk_project *p, const char *glob,
+	bool any, index_vec *chosen)
 {
 	bool everything = !any && is_everything(glob, p->root);
 	qk_autofree char *dir = NULL;
@@ -205,7 +208,7 @@ static void choose(const struct qk_filesets *f, const struct qk_project *p, cons
 	/* The path itself lies outside the range of what is below it. */
 	exact = first_not_before(f, dir);
 	if (*dir && exact < f->n && !strcmp(f->all[exact], dir) && (any || f->owner[exact] == p) &&
-	    matches(glob, dir))
+		matches(glob, dir))
 		qk_vec_push(chosen, exact);
 }
 
@@ -217,7 +220,7 @@ static int by_index(const void *a, const void *b)
 }
 
 static struct qk_filegroup *select_group(struct qk_filesets *f, const struct qk_project *p,
-					 const struct qk_fileset *sets, size_t n, bool any)
+	const struct qk_fileset *sets, size_t n, bool any)
 {
 	struct qk_filegroup *g = qk_arena_alloc(&f->arena, sizeof(*g));
 	index_vec chosen = { 0 };
@@ -258,7 +261,8 @@ static char *describe(const struct qk_project *p, const struct qk_fileset *sets,
 
 	for (size_t i = 0; i < n; i++)
 		if (sets[i].negated || sets[i].of_workspace == any)
-			qk_strv_take(&texts, qk_asprintf("%s%s", sets[i].negated ? "!" : "", sets[i].glob));
+			qk_strv_take(&texts,
+				qk_asprintf("%s%s", sets[i].negated ? "!" : "", sets[i].glob));
 	if (texts.n)
 		qsort(texts.v, texts.n, sizeof(*texts.v), by_text);
 	qk_strv_uniq(&texts);
@@ -271,7 +275,7 @@ static char *describe(const struct qk_project *p, const struct qk_fileset *sets,
 }
 
 static struct qk_filegroup *memoized(struct qk_filesets *f, const struct qk_project *p,
-				     const struct qk_fileset *sets, size_t n, bool any)
+	const struct qk_fileset *sets, size_t n, bool any)
 {
 	qk_autofree char *patterns = describe(p, sets, n, any);
 	struct memo *m;
@@ -288,8 +292,8 @@ static struct qk_filegroup *memoized(struct qk_filesets *f, const struct qk_proj
 }
 
 void qk_filesets_select(struct qk_filesets *f, const struct qk_project *p,
-			const struct qk_fileset *sets, size_t n, struct qk_filegroup **ret_own,
-			struct qk_filegroup **ret_any)
+	const struct qk_fileset *sets, size_t n, struct qk_filegroup **ret_own,
+	struct qk_filegroup **ret_any)
 {
 	bool own = false, any = false;
 
@@ -301,8 +305,8 @@ void qk_filesets_select(struct qk_filesets *f, const struct qk_project *p,
 	*ret_any = any ? memoized(f, p, sets, n, true) : NULL;
 }
 
-struct qk_filegroup *qk_filesets_group(struct qk_filesets *f, const char *name,
-				       const char *const *paths, size_t n)
+struct qk_filegroup *qk_filesets_group(
+	struct qk_filesets *f, const char *name, const char *const *paths, size_t n)
 {
 	struct qk_filegroup *g = qk_arena_alloc(&f->arena, sizeof(*g));
 	const char **own = qk_arena_alloc(&f->arena, (n + 1) * sizeof(*own));

@@ -3,8 +3,8 @@
  *
  * Candidates are what keying/tracked.h lists, without the declared outputs of any task of the
  * workspace and without the cache directory. A file belongs to the project whose directory holds it
- * most closely: {projectRoot}/… never selects a nested project's file, {workspaceRoot}/… any file. A
- * pattern that is no glob and names a directory selects all in it. Patterns with ! take away from
+ * most closely: {projectRoot}/… never selects a nested project's file, {workspaceRoot}/… any file.
+ * A pattern that is no glob and names a directory selects all in it. Patterns with ! take away from
  * everything selected beside them, in whatever order; if there are only such, they take away from
  * all of the project's files.
  */
@@ -35,11 +35,11 @@ struct qk_fileset {
  * same. Groups live as long as f.
  */
 void qk_filesets_select(struct qk_filesets *f, const struct qk_project *p,
-			const struct qk_fileset *sets, size_t n, struct qk_filegroup **ret_own,
-			struct qk_filegroup **ret_any);
+	const struct qk_fileset *sets, size_t n, struct qk_filegroup **ret_own,
+	struct qk_filegroup **ret_any);
 
 /* A group of exactly these paths, there or not. */
-struct qk_filegroup *qk_filesets_group(struct qk_filesets *f, const char *name,
-				       const char *const *paths, size_t n);
+struct qk_filegroup *qk_filesets_group(
+	struct qk_filesets *f, const char *name, const char *const *paths, size_t n);
 
 #endif

@@ -14,7 +14,7 @@
 enum { NAMED_DEPTH_MAX = 32 }; /* named inputs in named inputs */
 
 void qk_inputforms_note(struct qk_resolved *r, enum qk_input_kind kind, const char *name,
-		      const struct qk_filegroup *g, bool whole, const struct qk_json *at)
+	const struct qk_filegroup *g, bool whole, const struct qk_json *at)
 {
 	struct qk_input i = { .kind = kind, .files = g, .whole = whole, .at = at };
 
@@ -62,8 +62,8 @@ static const bool *reached_by(struct qk_inputs *in, const struct qk_project *p)
 	return seen;
 }
 
-static void add_pattern(struct qk_resolving *s, const struct qk_project *p, const struct qk_fileset *set,
-			const struct qk_json *at)
+static void add_pattern(struct qk_resolving *s, const struct qk_project *p,
+	const struct qk_fileset *set, const struct qk_json *at)
 {
 	struct qk_contribution *c = NULL;
 
@@ -81,7 +81,7 @@ static void add_pattern(struct qk_resolving *s, const struct qk_project *p, cons
 
 /* text: a fileset with its token, "!" allowed in front. */
 static void add_fileset(struct qk_resolving *s, const struct qk_project *p, const char *text,
-			const struct qk_json *at)
+	const struct qk_json *at)
 {
 	qk_autobuf struct qk_buf path = QK_BUF_INIT;
 	struct qk_fileset set = { 0 };
@@ -90,22 +90,26 @@ static void add_fileset(struct qk_resolving *s, const struct qk_project *p, cons
 	set.negated = *text == '!';
 	text += set.negated;
 	if (strncmp(text, "{projectRoot}", 13) && strncmp(text, "{workspaceRoot}", 15)) {
-		qk_inputforms_give_up(s, at, "input '%s' is no named input, and begins with neither {projectRoot} nor {workspaceRoot}",
+		qk_inputforms_give_up(s, at,
+			"input '%s' is no named input, and begins with neither {projectRoot} nor "
+			"{workspaceRoot}",
 			text);
 		return;
 	}
 	if (!qk_tokens_path(&path, text, p, s->task->options, &why)) {
-		qk_inputforms_give_up(s, at, "input '%s': %s", text, why ? why : "it cannot be resolved");
+		qk_inputforms_give_up(
+			s, at, "input '%s': %s", text, why ? why : "it cannot be resolved");
 		return;
 	}
-	set.of_workspace = text[1] == 'w' || (strcmp(p->root, ".") && !qk_path_under(path.s, p->root));
+	set.of_workspace =
+		text[1] == 'w' || (strcmp(p->root, ".") && !qk_path_under(path.s, p->root));
 	set.glob = qk_arena_strdup(&s->ret->parts.arena, path.s);
 	add_pattern(s, p, &set, at);
 }
 
 /* The named input as the project has it, or the workspace; "default" always is there. */
 static void add_named(struct qk_resolving *s, const struct qk_project *p, const char *name,
-		      const struct qk_json *at, bool dependency)
+	const struct qk_json *at, bool dependency)
 {
 	const struct qk_json *list = qk_json_get(p->named_inputs, name);
 
@@ -135,7 +139,7 @@ static bool is_fileset(const char *text)
 }
 
 static void add_text_item(struct qk_resolving *s, const struct qk_project *p, const char *text,
-			  const struct qk_json *at, bool dependency)
+	const struct qk_json *at, bool dependency)
 {
 	if (is_fileset(text))
 		add_fileset(s, p, text, at);
@@ -144,8 +148,8 @@ static void add_text_item(struct qk_resolving *s, const struct qk_project *p, co
 }
 
 /* The text as an input of every project that p depends on. */
-static void add_of_dependencies(struct qk_resolving *s, const struct qk_project *p, const char *text,
-				const struct qk_json *at)
+static void add_of_dependencies(struct qk_resolving *s, const struct qk_project *p,
+	const char *text, const struct qk_json *at)
 {
 	const bool *reached = reached_by(s->in, p);
 
@@ -155,7 +159,7 @@ static void add_of_dependencies(struct qk_resolving *s, const struct qk_project 
 }
 
 static void add_of_projects(struct qk_resolving *s, const struct qk_project *p, const char *text,
-			    const struct qk_json *projects, const struct qk_json *at)
+	const struct qk_json *projects, const struct qk_json *at)
 {
 	const struct qk_workspace *ws = s->in->ws;
 	QK_VEC(const char *) patterns = { 0 };
@@ -195,12 +199,14 @@ static void add_json(struct qk_resolving *s, const struct qk_project *p, const s
 	int r;
 
 	if (!qk_tokens_path(&path, file->s, p, s->task->options, &why)) {
-		qk_inputforms_give_up(s, file, "json input '%s': %s", file->s, why ? why : "it cannot be resolved");
+		qk_inputforms_give_up(s, file, "json input '%s': %s", file->s,
+			why ? why : "it cannot be resolved");
 		return;
 	}
 	full = qk_path_join(s->in->ws->root, path.s);
 	if (realpath(full, real) && !qk_path_under(real, s->in->ws->root)) {
-		qk_inputforms_give_up(s, file, "json input '%s' leads out of the workspace", path.s);
+		qk_inputforms_give_up(
+			s, file, "json input '%s' leads out of the workspace", path.s);
 		return;
 	}
 	r = qk_json_read(&a, full, path.s, &v, NULL, &err);
@@ -208,7 +214,7 @@ static void add_json(struct qk_resolving *s, const struct qk_project *p, const s
 		qk_inputforms_give_up(s, NULL, "%s", err.msg);
 	} else {
 		qk_jsoninput_text(&text, r ? NULL : v, qk_json_get(item, "fields"),
-				  qk_json_get(item, "excludeFields"));
+			qk_json_get(item, "excludeFields"));
 		qk_buf_addstr(&name, path.s);
 		qk_parts_text(&s->ret->parts, "json", name.s, r ? NULL : text.s);
 		qk_inputforms_note(s->ret, QK_INPUT_JSON, path.s, NULL, false, item);
@@ -245,10 +251,12 @@ static void add_external(struct qk_resolving *s, const struct qk_json *names)
 {
 	s->external_named = true;
 	for (uint32_t i = 0; names->type == QK_JSON_ARRAY && i < names->n; i++) {
-		const char *name = names->items[i]->type == QK_JSON_STRING ? names->items[i]->s : NULL;
+		const char *name =
+			names->items[i]->type == QK_JSON_STRING ? names->items[i]->s : NULL;
 
 		if (!name) {
-			qk_inputforms_give_up(s, names->items[i], "externalDependencies holds names of packages");
+			qk_inputforms_give_up(
+				s, names->items[i], "externalDependencies holds names of packages");
 			continue;
 		}
 		if (!strncmp(name, "npm:", 4))
@@ -276,7 +284,8 @@ static void add_dependent_outputs(struct qk_resolving *s, const struct qk_json *
 				continue;
 			seen[d->index] = true;
 			if (d->outputs.n)
-				qk_parts_outputs(&s->ret->parts, d->id, d->outputs.v, d->outputs.n, glob);
+				qk_parts_outputs(
+					&s->ret->parts, d->id, d->outputs.v, d->outputs.n, glob);
 			if (transitive)
 				qk_vec_push(&queue, d);
 		}
@@ -293,7 +302,8 @@ static void add_directory(struct qk_resolving *s, const struct qk_json *how)
 	else if (qk_json_is(how, "relative"))
 		qk_path_relative(&b, s->in->ws->root, s->in->cwd);
 	else
-		qk_inputforms_give_up(s, how, "workingDirectory must be \"absolute\" or \"relative\"");
+		qk_inputforms_give_up(
+			s, how, "workingDirectory must be \"absolute\" or \"relative\"");
 	if (b.len)
 		qk_parts_text(&s->ret->parts, "directory", how->s, b.s);
 }
@@ -309,8 +319,8 @@ static bool has_string(const struct qk_json *item, const char *key)
  * An object. Of a dependency's named input what it installs, where it runs and what its own
  * dependencies make do not count: they reach this key through its tasks.
  */
-static void add_object(struct qk_resolving *s, const struct qk_project *p, const struct qk_json *item,
-		       bool dependency)
+static void add_object(struct qk_resolving *s, const struct qk_project *p,
+	const struct qk_json *item, bool dependency)
 {
 	const struct qk_json *projects = qk_json_get(item, "projects");
 	bool of_dependencies = qk_json_is_true(qk_json_get(item, "dependencies"));
@@ -347,13 +357,13 @@ static void add_object(struct qk_resolving *s, const struct qk_project *p, const
 		if (!dependency)
 			add_directory(s, qk_json_get(item, "workingDirectory"));
 	} else {
-		qk_inputforms_give_up(s, item, "an input of a form that is not known%s%s", item->n ? ": " : "",
-			item->n ? item->members[0].key : "");
+		qk_inputforms_give_up(s, item, "an input of a form that is not known%s%s",
+			item->n ? ": " : "", item->n ? item->members[0].key : "");
 	}
 }
 
-void qk_inputforms_add(struct qk_resolving *s, const struct qk_project *p, const struct qk_json *item,
-		     bool dependency)
+void qk_inputforms_add(struct qk_resolving *s, const struct qk_project *p,
+	const struct qk_json *item, bool dependency)
 {
 	if (item->type == QK_JSON_OBJECT)
 		add_object(s, p, item, dependency);

@@ -29,9 +29,9 @@ struct qk_inputs {
 	const bool **reached;       /* by project index: what it depends on, by project index */
 	struct qk_installed *installed;
 	struct qk_lockfile *lock;
-	const char *lock_name;      /* NULL: there is none */
-	const char *lock_problem;   /* it does not parse */
-	const char *lock_whole;     /* why it counts whole */
+	const char *lock_name;    /* NULL: there is none */
+	const char *lock_problem; /* it does not parse */
+	const char *lock_whole;   /* why it counts whole */
 	struct qk_filegroup *lock_group;
 };
 
@@ -53,14 +53,14 @@ struct qk_resolving {
 };
 
 /* One item of `inputs`; dependency: it is met in a named input of a project depended on. */
-void qk_inputforms_add(struct qk_resolving *s, const struct qk_project *p, const struct qk_json *item,
-		       bool dependency);
+void qk_inputforms_add(struct qk_resolving *s, const struct qk_project *p,
+	const struct qk_json *item, bool dependency);
 
 /* What no inputs declared means. */
 void qk_inputforms_default(struct qk_resolving *s);
 
 void qk_inputforms_note(struct qk_resolved *r, enum qk_input_kind kind, const char *name,
-			const struct qk_filegroup *g, bool whole, const struct qk_json *at);
+	const struct qk_filegroup *g, bool whole, const struct qk_json *at);
 
 /* Makes the task uncached. The first reason stays: later ones are often its consequences. */
 void qk_inputforms_give_up(struct qk_resolving *s, const struct qk_json *at, const char *fmt, ...)

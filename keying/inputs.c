@@ -32,8 +32,8 @@ static void read_lockfile(struct qk_inputs *in)
 		return;
 	in->lock_group = qk_filesets_group(in->sets, "lockfile", &in->lock_name, 1);
 	if (in->lock_name != qk_lockfile_names[0]) {
-		in->lock_whole = qk_arena_printf(&in->arena, "%s is not read: it counts as a whole",
-						 in->lock_name);
+		in->lock_whole = qk_arena_printf(
+			&in->arena, "%s is not read: it counts as a whole", in->lock_name);
 		return;
 	}
 	path = qk_path_join(in->ws->root, in->lock_name);
@@ -47,7 +47,7 @@ static void read_lockfile(struct qk_inputs *in)
 }
 
 struct qk_inputs *qk_inputs_new(struct qk_workspace *ws, const struct qk_taskgraph *g,
-				const struct qk_tracked *t, const char *cwd, const char *args)
+	const struct qk_tracked *t, const char *cwd, const char *args)
 {
 	struct qk_inputs *in = qk_zalloc(sizeof(*in));
 
@@ -123,11 +123,11 @@ static void add_held(struct qk_resolving *s)
 	for (size_t i = 0; i < 3; i++)
 		qk_inputforms_note(s->ret, QK_INPUT_FILE, root[i], NULL, false, NULL);
 	if (in->ws->extends_path && qk_path_below(in->ws->extends_path, in->ws->root))
-		qk_inputforms_note(s->ret, QK_INPUT_FILE, qk_path_below(in->ws->extends_path, in->ws->root), NULL,
-			  false, NULL);
+		qk_inputforms_note(s->ret, QK_INPUT_FILE,
+			qk_path_below(in->ws->extends_path, in->ws->root), NULL, false, NULL);
 	for (size_t i = 0; i < 2; i++) {
-		qk_autofree char *path = is_root ? qk_strdup(own[i]) :
-						   qk_asprintf("%s/%s", p->root, own[i]);
+		qk_autofree char *path =
+			is_root ? qk_strdup(own[i]) : qk_asprintf("%s/%s", p->root, own[i]);
 
 		qk_inputforms_note(s->ret, QK_INPUT_FILE, path, NULL, false, NULL);
 	}
@@ -141,7 +141,8 @@ static void add_files(struct qk_resolving *s)
 		struct qk_contribution *c = &s->projects.v[i];
 		struct qk_filegroup *groups[2];
 
-		qk_filesets_select(s->in->sets, c->project, c->sets.v, c->sets.n, &groups[0], &groups[1]);
+		qk_filesets_select(
+			s->in->sets, c->project, c->sets.v, c->sets.n, &groups[0], &groups[1]);
 		for (int k = 0; k < 2; k++) {
 			bool met = !groups[k];
 
@@ -150,7 +151,8 @@ static void add_files(struct qk_resolving *s)
 			if (met)
 				continue;
 			qk_parts_files(&s->ret->parts, groups[k]);
-			qk_inputforms_note(s->ret, QK_INPUT_FILES, groups[k]->name, groups[k], true, c->at);
+			qk_inputforms_note(
+				s->ret, QK_INPUT_FILES, groups[k]->name, groups[k], true, c->at);
 		}
 		qk_vec_release(&c->sets);
 	}
@@ -186,7 +188,8 @@ static void add_installed(struct qk_resolving *s)
 	}
 	if (in->lock_whole) {
 		qk_parts_files(&s->ret->parts, in->lock_group);
-		qk_inputforms_note(s->ret, QK_INPUT_FILES, in->lock_name, in->lock_group, true, NULL);
+		qk_inputforms_note(
+			s->ret, QK_INPUT_FILES, in->lock_name, in->lock_group, true, NULL);
 		return;
 	}
 	qk_inputforms_note(s->ret, QK_INPUT_FILE, in->lock_name, NULL, false, NULL);
@@ -195,12 +198,14 @@ static void add_installed(struct qk_resolving *s)
 		struct qk_digest d;
 		const char *unknown;
 
-		if (qk_lockfile_packages(in->lock, s->external.v, s->external.n, &d, &unknown, &err)) {
+		if (qk_lockfile_packages(
+			    in->lock, s->external.v, s->external.n, &d, &unknown, &err)) {
 			qk_inputforms_give_up(s, NULL, "%s", err.msg);
 			return;
 		}
 		if (unknown) {
-			qk_inputforms_give_up(s, NULL, "externalDependencies names '%s', which %s does not install",
+			qk_inputforms_give_up(s, NULL,
+				"externalDependencies names '%s', which %s does not install",
 				unknown, in->lock_name);
 			return;
 		}
@@ -215,7 +220,8 @@ static void add_installed(struct qk_resolving *s)
 			return;
 		}
 		qk_digest_hex(&i->digest, hex);
-		qk_inputforms_note(s->ret, QK_INPUT_EXTERNAL, s->task->project->root, NULL, true, NULL);
+		qk_inputforms_note(
+			s->ret, QK_INPUT_EXTERNAL, s->task->project->root, NULL, true, NULL);
 		qk_inputforms_note(s->ret, QK_INPUT_EXTERNAL, ".", NULL, true, NULL);
 	}
 	qk_parts_text(&s->ret->parts, "installed", in->lock_name, hex);
@@ -226,7 +232,8 @@ static void add_dependency(struct qk_resolving *s, const struct qk_task *d, bool
 	const struct qk_resolved *r = qk_inputs_task(s->in, d);
 
 	if (r->uncached)
-		qk_inputforms_give_up(s, NULL, "it depends on %s, which has no key: %s", d->id, r->uncached);
+		qk_inputforms_give_up(
+			s, NULL, "it depends on %s, which has no key: %s", d->id, r->uncached);
 	/* One that still runs has made nothing yet. */
 	if (d->outputs.n && !running)
 		qk_parts_outputs(&s->ret->parts, d->id, d->outputs.v, d->outputs.n, NULL);
@@ -245,7 +252,8 @@ static void check_outputs(struct qk_resolving *s)
 		const char *o = t->outputs.v[i];
 
 		if (*o != '!' && (!strcmp(o, ".") || qk_path_under(t->project->root, o)))
-			qk_inputforms_give_up(s, t->target->outputs, "output '%s' holds the whole project", o);
+			qk_inputforms_give_up(
+				s, t->target->outputs, "output '%s' holds the whole project", o);
 	}
 }
 

@@ -33,9 +33,9 @@
 #include <stddef.h>
 
 enum qk_input_kind {
-	QK_INPUT_FILES,    /* group */
-	QK_INPUT_FILE,     /* name: a file held by effect, or the lockfile */
-	QK_INPUT_JSON,     /* name: the file */
+	QK_INPUT_FILES, /* group */
+	QK_INPUT_FILE,  /* name: a file held by effect, or the lockfile */
+	QK_INPUT_JSON,  /* name: the file */
 	QK_INPUT_ENV,
 	QK_INPUT_RUNTIME,
 	QK_INPUT_EXTERNAL, /* name: an importer's directory or a package's name */
@@ -46,7 +46,7 @@ struct qk_input {
 	enum qk_input_kind kind;
 	const char *name;
 	const struct qk_filegroup *files;
-	bool whole;              /* the key holds all of it; else only its effect, or some fields */
+	bool whole; /* the key holds all of it; else only its effect, or some fields */
 	const struct qk_json *at; /* what declared it; NULL: nobody did */
 };
 
@@ -63,7 +63,7 @@ struct qk_inputs;
  * workingDirectory. args: what ARGS holds, or NULL.
  */
 struct qk_inputs *qk_inputs_new(struct qk_workspace *ws, const struct qk_taskgraph *g,
-				const struct qk_tracked *t, const char *cwd, const char *args);
+	const struct qk_tracked *t, const char *cwd, const char *args);
 void qk_inputs_free(struct qk_inputs *in);
 
 /* The task's inputs; resolved once, and before it those it depends on. Lives as long as in. */

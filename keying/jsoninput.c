@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value at a dotted path. A member whose name has dots in it is found too: longest name first. */
+/* The value at a dotted path. A member whose name has dots in it is found too: longest name first.
+ */
 static const struct qk_json *value_at(const struct qk_json *v, const char *path)
 {
 	for (size_t n = strlen(path); v && n; n--) {
@@ -15,7 +16,7 @@ static const struct qk_json *value_at(const struct qk_json *v, const char *path)
 		key = qk_strndup(path, n);
 		below = qk_json_get(v, key);
 		if (!below && v->type == QK_JSON_ARRAY && *key && !key[strspn(key, "0123456789")] &&
-		    strtoul(key, NULL, 10) < v->n)
+			strtoul(key, NULL, 10) < v->n)
 			below = v->items[strtoul(key, NULL, 10)];
 		if (below && path[n])
 			below = value_at(below, path + n + 1);
@@ -27,7 +28,7 @@ static const struct qk_json *value_at(const struct qk_json *v, const char *path)
 
 /* A copy of v without what the paths name; prefix is where v is. */
 static const struct qk_json *without(struct qk_arena *a, const struct qk_json *v,
-				     const struct qk_json *excluded, const char *prefix)
+	const struct qk_json *excluded, const char *prefix)
 {
 	struct qk_json_member *members;
 	size_t n = 0;
@@ -45,13 +46,14 @@ static const struct qk_json *without(struct qk_arena *a, const struct qk_json *v
 		if (out)
 			continue;
 		members[n] = *m;
-		members[n++].value = without(a, m->value, excluded, qk_arena_printf(a, "%s.", path));
+		members[n++].value =
+			without(a, m->value, excluded, qk_arena_printf(a, "%s.", path));
 	}
 	return qk_json_new_object(a, v, members, n);
 }
 
 void qk_jsoninput_text(struct qk_buf *out, const struct qk_json *v, const struct qk_json *fields,
-		       const struct qk_json *excluded)
+	const struct qk_json *excluded)
 {
 	struct qk_arena a = { 0 };
 

@@ -15,6 +15,6 @@
  * excluded are arrays of strings or NULL.
  */
 void qk_jsoninput_text(struct qk_buf *out, const struct qk_json *v, const struct qk_json *fields,
-		       const struct qk_json *excluded);
+	const struct qk_json *excluded);
 
 #endif

@@ -8,7 +8,8 @@ static bool is_plain(const char *s)
 	if (!*s || !strcmp(s, "-"))
 		return false;
 	for (; *s; s++)
-		if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f || *s == '"' || *s == '\\')
+		if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f || *s == '"' ||
+			*s == '\\')
 			return false;
 	return true;
 }
@@ -78,7 +79,7 @@ void qk_key_add(struct qk_key *k, const char *tag, const char *name, const char 
 }
 
 void qk_key_add_digest(struct qk_key *k, const char *tag, const char *name,
-		       const struct qk_digest *d, const char *note)
+	const struct qk_digest *d, const char *note)
 {
 	char hex[QK_DIGEST_HEX];
 

@@ -1,6 +1,6 @@
 /*
- * A key: the digest over tagged fields that a task's result depends on, and the same fields as text,
- * so that "why a miss" is a diff of two texts.
+ * A key: the digest over tagged fields that a task's result depends on, and the same fields as
+ *text, so that "why a miss" is a diff of two texts.
  *
  * Every field is (tag, name, value), each hashed with its length in front; the text has one line a
  * field, `tag name value`, names and values quoted where they hold blanks or unprintable bytes:
@@ -33,7 +33,7 @@ void qk_key_init(struct qk_key *k, const char *kind, struct qk_buf *text);
 /* tag: a word without blanks. name and value: any bytes up to NUL; NULL is unlike "". */
 void qk_key_add(struct qk_key *k, const char *tag, const char *name, const char *value);
 void qk_key_add_digest(struct qk_key *k, const char *tag, const char *name,
-		       const struct qk_digest *d, const char *note);
+	const struct qk_digest *d, const char *note);
 void qk_key_done(struct qk_key *k, struct qk_digest *ret);
 
 /*

@@ -10,8 +10,13 @@
 #include <yaml.h>
 
 const char *const qk_lockfile_names[] = {
-	"pnpm-lock.yaml", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock",
-	"bun.lock",	  "bun.lockb",	       NULL,
+	"pnpm-lock.yaml",
+	"package-lock.json",
+	"npm-shrinkwrap.json",
+	"yarn.lock",
+	"bun.lock",
+	"bun.lockb",
+	NULL,
 };
 
 enum { DEPTH_MAX = 64 }; /* of values in values */
@@ -20,8 +25,8 @@ enum { DEPTH_MAX = 64 }; /* of values in values */
 struct node {
 	UT_hash_handle hh;
 	const char *key;
-	struct qk_digest own;     /* its fields, without those of what it leads to */
-	const char **refs;        /* keys of snapshots; with LINK in front, of importers */
+	struct qk_digest own; /* its fields, without those of what it leads to */
+	const char **refs;    /* keys of snapshots; with LINK in front, of importers */
 	size_t n_refs;
 	int line;
 };
@@ -30,7 +35,7 @@ struct qk_lockfile {
 	struct qk_arena arena;
 	const char *file;
 	struct node *importers, *snapshots; /* by key */
-	struct qk_digest settings;          /* of everything that is neither of these nor packages */
+	struct qk_digest settings; /* of everything that is neither of these nor packages */
 };
 
 static const char link_mark[] = "link:";
@@ -61,17 +66,18 @@ static const yaml_node_t *member(yaml_document_t *doc, const yaml_node_t *map, c
 {
 	if (!map || map->type != YAML_MAPPING_NODE)
 		return NULL;
-	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++)
+	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+		p++)
 		if (scalar_is(node_at(doc, p->key), key))
 			return node_at(doc, p->value);
 	return NULL;
 }
 
-static int fail_at(const struct qk_lockfile *l, const yaml_node_t *n, struct qk_err *err,
-		   const char *what)
+static int fail_at(
+	const struct qk_lockfile *l, const yaml_node_t *n, struct qk_err *err, const char *what)
 {
 	return qk_fail(err, -EINVAL, "%s:%zu:%zu: %s", l->file, n ? n->start_mark.line + 1 : 1,
-		       n ? n->start_mark.column + 1 : 1, what);
+		n ? n->start_mark.column + 1 : 1, what);
 }
 
 /*
@@ -101,14 +107,13 @@ static void fold_value(struct fold *f, const yaml_node_t *n, int depth)
 	case YAML_MAPPING_NODE:
 		qk_hasher_add(h, "{", 1);
 		for (yaml_node_pair_t *p = n->data.mapping.pairs.start;
-		     p < n->data.mapping.pairs.top; p++) {
+			p < n->data.mapping.pairs.top; p++) {
 			fold_value(f, node_at(f->doc, p->key), depth + 1);
 			fold_value(f, node_at(f->doc, p->value), depth + 1);
 		}
 		qk_hasher_add(h, "}", 1);
 		break;
-	default:
-		break;
+	default: break;
 	}
 }
 
@@ -134,7 +139,7 @@ static const char *resolve(struct qk_lockfile *l, const char *name, const char *
 }
 
 static int add_ref(struct qk_lockfile *l, struct node *to, const char *dir, const char *name,
-		   const char *version)
+	const char *version)
 {
 	const char **refs;
 
@@ -162,13 +167,14 @@ static int add_ref(struct qk_lockfile *l, struct node *to, const char *dir, cons
 
 /* One `dependencies`-like mapping: name: version, or name: { specifier, version }. */
 static int add_refs(struct qk_lockfile *l, struct fold *f, struct node *to, const char *dir,
-		    const yaml_node_t *map, struct qk_err *err)
+	const yaml_node_t *map, struct qk_err *err)
 {
 	if (!map)
 		return 0;
 	if (map->type != YAML_MAPPING_NODE)
 		return fail_at(l, map, err, "a mapping of packages was expected");
-	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
+	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+		p++) {
 		const yaml_node_t *k = node_at(f->doc, p->key), *v = node_at(f->doc, p->value);
 		const char *name = text_of(k), *version = text_of(v);
 
@@ -193,14 +199,16 @@ static struct node *new_node(struct qk_lockfile *l, const yaml_node_t *key)
 	return n;
 }
 
-static int read_importers(struct qk_lockfile *l, struct fold *f, const yaml_node_t *map,
-			  struct qk_err *err)
+static int read_importers(
+	struct qk_lockfile *l, struct fold *f, const yaml_node_t *map, struct qk_err *err)
 {
-	static const char *const kinds[] = { "dependencies", "devDependencies", "optionalDependencies" };
+	static const char *const kinds[] = { "dependencies", "devDependencies",
+		"optionalDependencies" };
 
 	if (!map || map->type != YAML_MAPPING_NODE)
 		return fail_at(l, map, err, "'importers' must be a mapping");
-	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
+	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+		p++) {
 		const yaml_node_t *k = node_at(f->doc, p->key), *v = node_at(f->doc, p->value);
 		struct node *n, *old;
 
@@ -233,13 +241,14 @@ struct package {
 };
 
 static int read_packages(struct qk_lockfile *l, struct fold *f, const yaml_node_t *map,
-			 struct package **ret, struct qk_err *err)
+	struct package **ret, struct qk_err *err)
 {
 	if (!map || scalar_is(map, ""))
 		return 0;
 	if (map->type != YAML_MAPPING_NODE)
 		return fail_at(l, map, err, "'packages' must be a mapping");
-	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
+	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+		p++) {
 		const yaml_node_t *k = node_at(f->doc, p->key);
 		struct package *package, *old;
 
@@ -270,13 +279,14 @@ static void fold_package(struct package *packages, const char *key, struct qk_ha
 }
 
 static int read_snapshots(struct qk_lockfile *l, struct fold *f, const yaml_node_t *map,
-			  struct package *packages, struct qk_err *err)
+	struct package *packages, struct qk_err *err)
 {
 	if (!map || scalar_is(map, ""))
 		return 0;
 	if (map->type != YAML_MAPPING_NODE)
 		return fail_at(l, map, err, "'snapshots' must be a mapping");
-	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
+	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+		p++) {
 		const yaml_node_t *k = node_at(f->doc, p->key), *v = node_at(f->doc, p->value);
 		struct node *n, *old;
 		int r;
@@ -290,8 +300,7 @@ static int read_snapshots(struct qk_lockfile *l, struct fold *f, const yaml_node
 		fold_value(f, v, 0);
 		r = add_refs(l, f, n, NULL, member(f->doc, v, "dependencies"), err);
 		if (!r)
-			r = add_refs(l, f, n, NULL, member(f->doc, v, "optionalDependencies"),
-				     err);
+			r = add_refs(l, f, n, NULL, member(f->doc, v, "optionalDependencies"), err);
 		if (r)
 			return r;
 		qk_hasher_done(&f->h, &n->own);
@@ -309,12 +318,11 @@ static int read_snapshots(struct qk_lockfile *l, struct fold *f, const yaml_node
 static void fold_settings(struct qk_lockfile *l, struct fold *f, const yaml_node_t *root)
 {
 	static const char *const passed[] = { "importers", "packages", "snapshots", "overrides",
-					      "catalogs",  "time",     "patchedDependencies",
-					      "packageExtensionsChecksum", "pnpmfileChecksum",
-					      "ignoredOptionalDependencies" };
+		"catalogs", "time", "patchedDependencies", "packageExtensionsChecksum",
+		"pnpmfileChecksum", "ignoredOptionalDependencies" };
 	qk_hasher_init(&f->h);
 	for (yaml_node_pair_t *p = root->data.mapping.pairs.start; p < root->data.mapping.pairs.top;
-	     p++) {
+		p++) {
 		bool pass = false;
 
 		for (size_t i = 0; i < sizeof(passed) / sizeof(*passed); i++)
@@ -342,9 +350,10 @@ static int read_document(struct qk_lockfile *l, yaml_document_t *doc, struct qk_
 	version = member(doc, root, "lockfileVersion");
 	if (!version)
 		return fail_at(l, root, err, "'lockfileVersion' is missing");
-	if (!text_of(version) || (strcmp(text_of(version), "9") && strncmp(text_of(version), "9.", 2)))
+	if (!text_of(version) ||
+		(strcmp(text_of(version), "9") && strncmp(text_of(version), "9.", 2)))
 		return qk_fail(err, -EOPNOTSUPP, "%s:%zu: lockfileVersion %s is not 9", l->file,
-			       version->start_mark.line + 1, text_of(version) ? text_of(version) : "?");
+			version->start_mark.line + 1, text_of(version) ? text_of(version) : "?");
 	fold_settings(l, &fold, root);
 	r = read_importers(l, &fold, member(doc, root, "importers"), err);
 	if (!r)
@@ -362,12 +371,12 @@ static int parse_fail(const struct qk_lockfile *l, const yaml_parser_t *p, struc
 	const yaml_mark_t *at = &p->problem_mark;
 
 	return qk_fail(err, -EINVAL, "%s:%zu:%zu: %s", l->file, at->line + 1, at->column + 1,
-		       p->problem ? p->problem : "no YAML");
+		p->problem ? p->problem : "no YAML");
 }
 
 /* Loads the next document; *ret_root is NULL at the end of the text. */
 static int next_document(const struct qk_lockfile *l, yaml_parser_t *p, yaml_document_t *doc,
-			 const yaml_node_t **ret_root, struct qk_err *err)
+	const yaml_node_t **ret_root, struct qk_err *err)
 {
 	if (!yaml_parser_load(p, doc))
 		return parse_fail(l, p, err);
@@ -392,13 +401,13 @@ static int read_text(struct qk_lockfile *l, yaml_parser_t *p, struct qk_err *err
 		return r;
 	if (root)
 		r = qk_fail(err, -EOPNOTSUPP, "%s:%zu: more than one document", l->file,
-			    root->start_mark.line + 1);
+			root->start_mark.line + 1);
 	yaml_document_delete(&doc);
 	return r;
 }
 
-int qk_lockfile_parse(const char *file, const char *text, size_t n, struct qk_lockfile **ret,
-		      struct qk_err *err)
+int qk_lockfile_parse(
+	const char *file, const char *text, size_t n, struct qk_lockfile **ret, struct qk_err *err)
 {
 	struct qk_lockfile *l;
 	yaml_parser_t p;
@@ -443,7 +452,7 @@ struct reach {
 	struct seen {
 		UT_hash_handle hh;
 		const struct node *node;
-	} *seen;
+	} * seen;
 	struct qk_arena arena;
 };
 
@@ -479,7 +488,8 @@ static int reach_all(struct reach *r, struct qk_err *err)
 			const char *ref = n->refs[k];
 
 			if (!strncmp(ref, link_mark, mark)) {
-				/* A directory outside the workspace has no importer: files, no packages. */
+				/* A directory outside the workspace has no importer: files, no
+				 * packages. */
 				HASH_FIND_STR(r->l->importers, ref + mark, to);
 				if (to)
 					reach_add(r, to);
@@ -487,8 +497,9 @@ static int reach_all(struct reach *r, struct qk_err *err)
 			}
 			HASH_FIND_STR(r->l->snapshots, ref, to);
 			if (!to)
-				return qk_fail(err, -EINVAL, "%s:%d: '%s' needs '%s', which is in no snapshot",
-					       r->l->file, n->line, n->key, ref);
+				return qk_fail(err, -EINVAL,
+					"%s:%d: '%s' needs '%s', which is in no snapshot",
+					r->l->file, n->line, n->key, ref);
 			reach_add(r, to);
 		}
 	}
@@ -524,7 +535,7 @@ static int reach_importers(struct reach *r, const char *const *dirs, size_t n, s
 }
 
 int qk_lockfile_importers(const struct qk_lockfile *l, const char *const *dirs, size_t n,
-			  struct qk_digest *ret, struct qk_err *err)
+	struct qk_digest *ret, struct qk_err *err)
 {
 	struct reach reach = { .l = l };
 	struct qk_hasher h;
@@ -539,7 +550,7 @@ int qk_lockfile_importers(const struct qk_lockfile *l, const char *const *dirs, 
 }
 
 int qk_lockfile_packages(const struct qk_lockfile *l, const char *const *names, size_t n,
-			 struct qk_digest *ret, const char **ret_unknown, struct qk_err *err)
+	struct qk_digest *ret, const char **ret_unknown, struct qk_err *err)
 {
 	struct reach reach = { .l = l };
 	struct qk_hasher h;
@@ -569,7 +580,7 @@ int qk_lockfile_packages(const struct qk_lockfile *l, const char *const *names, 
 }
 
 int qk_lockfile_reached(const struct qk_lockfile *l, const char *const *dirs, size_t n,
-			struct qk_strv *ret, struct qk_err *err)
+	struct qk_strv *ret, struct qk_err *err)
 {
 	struct reach reach = { .l = l };
 	int r = reach_importers(&reach, dirs, n, err);

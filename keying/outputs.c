@@ -94,14 +94,14 @@ static size_t depth_of(const char *glob)
 
 static enum qk_filekind kind_of(mode_t mode)
 {
-	return S_ISREG(mode) ? QK_FILE_REGULAR :
-	       S_ISLNK(mode) ? QK_FILE_LINK :
-	       S_ISDIR(mode) ? QK_FILE_DIR :
-			       QK_FILE_SPECIAL;
+	return S_ISREG(mode)   ? QK_FILE_REGULAR
+	       : S_ISLNK(mode) ? QK_FILE_LINK
+	       : S_ISDIR(mode) ? QK_FILE_DIR
+			       : QK_FILE_SPECIAL;
 }
 
-static int add_entry(struct walk *w, int dirfd, const char *name, const char *path,
-		     const struct stat *st)
+static int add_entry(
+	struct walk *w, int dirfd, const char *name, const char *path, const struct stat *st)
 {
 	struct qk_treeent *e = qk_tree_add(w->ret, path);
 
@@ -125,7 +125,8 @@ static int open_dir(struct walk *w, int dirfd, const char *name)
 	const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(dirfd, name, how);
 
-	if (fd < 0 && errno == EACCES && w->flags & QK_OUTPUTS_OPEN && !fchmodat(dirfd, name, 0700, 0))
+	if (fd < 0 && errno == EACCES && w->flags & QK_OUTPUTS_OPEN &&
+		!fchmodat(dirfd, name, 0700, 0))
 		fd = openat(dirfd, name, how);
 	return fd < 0 ? -errno : fd;
 }
@@ -136,12 +137,12 @@ static bool is_private(const char *name)
 	return !strcmp(name, ".git") || !strcmp(name, ".qk") || !strcmp(name, "node_modules");
 }
 
-static int walk_dir(struct walk *w, int dirfd, const char *name, const char *path, size_t depth,
-		    bool inside);
+static int walk_dir(
+	struct walk *w, int dirfd, const char *name, const char *path, size_t depth, bool inside);
 
 /* path names something that is there: takes it, goes into it, or both. */
-static int visit(struct walk *w, int dirfd, const char *name, const char *path, size_t depth,
-		 bool inside)
+static int visit(
+	struct walk *w, int dirfd, const char *name, const char *path, size_t depth, bool inside)
 {
 	struct stat st;
 
@@ -161,8 +162,8 @@ static int visit(struct walk *w, int dirfd, const char *name, const char *path, 
 	return walk_dir(w, dirfd, name, path, depth, inside);
 }
 
-static int walk_dir(struct walk *w, int dirfd, const char *name, const char *path, size_t depth,
-		    bool inside)
+static int walk_dir(
+	struct walk *w, int dirfd, const char *name, const char *path, size_t depth, bool inside)
 {
 	int fd = open_dir(w, dirfd, name), r = 0;
 	struct dirent *e;
@@ -184,9 +185,10 @@ static int walk_dir(struct walk *w, int dirfd, const char *name, const char *pat
 		if (n[0] == '.' && (!n[1] || (n[1] == '.' && !n[2])))
 			continue;
 		below = *path ? qk_asprintf("%s/%s", path, n) : qk_strdup(n);
-		/* Nothing to learn about a file that no pattern means: most of a large directory. */
+		/* Nothing to learn about a file that no pattern means: most of a large directory.
+		 */
 		if (!inside && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN &&
-		    !qk_glob_match(w->glob, below))
+			!qk_glob_match(w->glob, below))
 			continue;
 		r = visit(w, fd, n, below, depth + 1, inside);
 	}
@@ -225,14 +227,15 @@ static int list_glob(struct walk *w, int rootfd)
 
 		parent = qk_open_beneath(rootfd, *above ? above : ".", O_PATH | O_DIRECTORY, 0);
 		if (parent < 0)
-			return qk_fail(w->err, -parent, "output '%s': directory '%s'", w->glob, above);
+			return qk_fail(
+				w->err, -parent, "output '%s': directory '%s'", w->glob, above);
 		return visit(w, parent, qk_path_base(dir), dir, depth, true);
 	}
 	return walk_dir(w, fd, ".", dir, depth, false);
 }
 
-int qk_outputs_list(const struct qk_outputs *o, int rootfd, int flags, struct qk_tree *ret,
-		    struct qk_err *err)
+int qk_outputs_list(
+	const struct qk_outputs *o, int rootfd, int flags, struct qk_tree *ret, struct qk_err *err)
 {
 	for (size_t i = 0; i < o->include.n; i++) {
 		struct walk w = { o, o->include.v[i], depth_of(o->include.v[i]), flags, ret, err };

@@ -1,6 +1,6 @@
 /*
- * Which files are a task's outputs (K7): globs relative to the workspace root. A glob that matches a
- * directory means everything in it; "!glob" takes out again what it matches, or what lies below.
+ * Which files are a task's outputs (K7): globs relative to the workspace root. A glob that matches
+ * a directory means everything in it; "!glob" takes out again what it matches, or what lies below.
  *
  * Nothing here follows a link: a link among the outputs is an output itself, and outputs that would
  * lie behind a link are refused.
@@ -36,8 +36,8 @@ enum {
  * What is there now: sorted, without digests; special files are listed too. Missing outputs are no
  * error. -ELOOP or -EXDEV: an output lies behind a link.
  */
-int qk_outputs_list(const struct qk_outputs *o, int rootfd, int flags, struct qk_tree *ret,
-		    struct qk_err *err);
+int qk_outputs_list(
+	const struct qk_outputs *o, int rootfd, int flags, struct qk_tree *ret, struct qk_err *err);
 
 /*
  * Fills in the digests of a listed tree's regular files. flags as of qk_filehash_get: with

@@ -16,7 +16,7 @@ enum tag {
 	TAG_TAG,
 	TAG_NAME,
 	TAG_VALUE,
-	TAG_PATH,   /* of a file group */
+	TAG_PATH, /* of a file group */
 	TAG_GLOB,
 	TAG_DIGEST, /* known */
 };
@@ -66,10 +66,12 @@ void qk_parts_task(struct qk_parts *p, const char *task)
 }
 
 void qk_parts_outputs(struct qk_parts *p, const char *task, const char *const *globs, size_t n,
-		      const char *filter)
+	const char *filter)
 {
-	struct qk_part part = { .kind = QK_PART_OUTPUTS, .name = copy(p, task),
-				.value = copy(p, filter), .n_globs = n };
+	struct qk_part part = { .kind = QK_PART_OUTPUTS,
+		.name = copy(p, task),
+		.value = copy(p, filter),
+		.n_globs = n };
 	const char **own = qk_arena_alloc(&p->arena, (n + 1) * sizeof(*own));
 
 	for (size_t i = 0; i < n; i++)
@@ -79,7 +81,7 @@ void qk_parts_outputs(struct qk_parts *p, const char *task, const char *const *g
 }
 
 static int file_state(struct qk_filehash *f, const char *path, int flags, struct qk_filestate *s,
-		      struct qk_err *err)
+	struct qk_err *err)
 {
 	int r = qk_filehash_get(f, path, flags, s, err);
 
@@ -113,8 +115,8 @@ int qk_filegroup_hash(struct qk_filegroup *g, struct qk_filehash *f, int flags, 
 	return 0;
 }
 
-int qk_filegroup_text(const struct qk_filegroup *g, struct qk_filehash *f, struct qk_buf *out,
-		      struct qk_err *err)
+int qk_filegroup_text(
+	const struct qk_filegroup *g, struct qk_filehash *f, struct qk_buf *out, struct qk_err *err)
 {
 	static const char *const notes[] = { "absent", NULL, "link", "directory", "special" };
 
@@ -136,7 +138,7 @@ int qk_filegroup_text(const struct qk_filegroup *g, struct qk_filehash *f, struc
 }
 
 int qk_outputs_count(const char *const *globs, size_t n, const char *filter, struct qk_filehash *f,
-		     int flags, struct qk_digest *ret, struct qk_err *err)
+	int flags, struct qk_digest *ret, struct qk_err *err)
 {
 	qk_autotree struct qk_tree all = { 0 }, chosen = { 0 };
 	struct qk_outputs o = { 0 };
@@ -169,7 +171,7 @@ int qk_parts_hash(struct qk_parts *p, struct qk_filehash *f, int flags, struct q
 			r = qk_filegroup_hash(part->files, f, flags, err);
 		if (part->kind == QK_PART_OUTPUTS && !part->known) {
 			r = qk_outputs_count(part->globs, part->n_globs, part->value, f, flags,
-					     &part->digest, err);
+				&part->digest, err);
 			part->known = !r;
 		}
 		if (r)
@@ -191,8 +193,8 @@ struct qk_part *qk_parts_unknown(struct qk_parts *p)
 	return NULL;
 }
 
-void qk_parts_fold(const struct qk_parts *p, const char *kind, struct qk_buf *text,
-		   struct qk_digest *ret)
+void qk_parts_fold(
+	const struct qk_parts *p, const char *kind, struct qk_buf *text, struct qk_digest *ret)
 {
 	static const char *const tags[] = { NULL, NULL, "files", "runtime", "outputs", "task" };
 	struct qk_key k;
@@ -204,10 +206,11 @@ void qk_parts_fold(const struct qk_parts *p, const char *kind, struct qk_buf *te
 		if (part->kind == QK_PART_TEXT)
 			qk_key_add(&k, part->tag, part->name, part->value);
 		else if (part->kind == QK_PART_FILES)
-			qk_key_add_digest(&k, "files", part->files->name, &part->files->digest, NULL);
+			qk_key_add_digest(
+				&k, "files", part->files->name, &part->files->digest, NULL);
 		else
-			qk_key_add_digest(&k, tags[part->kind], part->name, &part->digest,
-					  part->value);
+			qk_key_add_digest(
+				&k, tags[part->kind], part->name, &part->digest, part->value);
 	}
 	qk_key_done(&k, ret);
 }
@@ -233,8 +236,8 @@ void qk_parts_write(const struct qk_parts *p, struct qk_buf *out)
 		for (size_t k = 0; k < part->n_globs; k++)
 			qk_record_putstr(out, TAG_GLOB, part->globs[k]);
 		if (part->kind != QK_PART_TEXT && is_known(part))
-			qk_record_put(out, TAG_DIGEST, g ? g->digest.b : part->digest.b,
-				      QK_DIGEST_SIZE);
+			qk_record_put(
+				out, TAG_DIGEST, g ? g->digest.b : part->digest.b, QK_DIGEST_SIZE);
 	}
 }
 
@@ -286,23 +289,15 @@ int qk_parts_read(struct qk_parts *p, const struct qk_field *f)
 		return -EBADMSG;
 	s = qk_arena_strndup(&p->arena, f->p, f->n);
 	switch (f->tag) {
-	case TAG_TAG:
-		part->tag = s;
-		break;
-	case TAG_NAME:
-		*(part->files ? &part->files->name : &part->name) = s;
-		break;
-	case TAG_VALUE:
-		part->value = s;
-		break;
+	case TAG_TAG: part->tag = s; break;
+	case TAG_NAME: *(part->files ? &part->files->name : &part->name) = s; break;
+	case TAG_VALUE: part->value = s; break;
 	case TAG_PATH:
 		if (!part->files)
 			return -EBADMSG;
 		append(p, &part->files->paths, &part->files->n, s);
 		break;
-	case TAG_GLOB:
-		append(p, &part->globs, &part->n_globs, s);
-		break;
+	case TAG_GLOB: append(p, &part->globs, &part->n_globs, s); break;
 	}
 	return 0;
 }
@@ -336,9 +331,9 @@ int qk_runtime_run(const char *command, const char *cwd, struct qk_digest *ret, 
 		return qk_fail(err, -r, "runtime input '%s'", command);
 	if (WIFSIGNALED(status))
 		return qk_fail(err, -EINVAL, "runtime input '%s' died of signal %d", command,
-			       WTERMSIG(status));
+			WTERMSIG(status));
 	if (WEXITSTATUS(status))
 		return qk_fail(err, -EINVAL, "runtime input '%s' exited with %d", command,
-			       WEXITSTATUS(status));
+			WEXITSTATUS(status));
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * What a task's key is made of, as a list: the meeting point of who knows the workspace (inputs) and
- * who hashes (the runner, or make's own process where nothing has to be read). A list can be written
- * to a request and read back.
+ * What a task's key is made of, as a list: the meeting point of who knows the workspace (inputs)
+ * and who hashes (the runner, or make's own process where nothing has to be read). A list can be
+ * written to a request and read back.
  *
  *   text     tag, name, value: a command, an environment variable, a digest of part of a lockfile
  *   files    a named group of files (keying/filehash.h says what a file counts as)
@@ -37,7 +37,7 @@ enum qk_part_kind {
 
 /* Files that count together; several tasks may share one group. */
 struct qk_filegroup {
-	const char *name; /* "libs/core production" */
+	const char *name;         /* "libs/core production" */
 	const char *const *paths; /* relative to the root, in byte order */
 	size_t n;
 	bool known;
@@ -69,12 +69,12 @@ void qk_parts_files(struct qk_parts *p, struct qk_filegroup *g);
 void qk_parts_runtime(struct qk_parts *p, const char *command);
 void qk_parts_task(struct qk_parts *p, const char *task);
 void qk_parts_outputs(struct qk_parts *p, const char *task, const char *const *globs, size_t n,
-		      const char *filter);
+	const char *filter);
 
 /*
  * Makes files and outputs known, those that are not. flags as of qk_filehash_get: with
- * QK_FILEHASH_CACHED -EAGAIN as soon as a file would have to be read (no message). -EINVAL: an input
- * cannot be counted (a link out of the workspace, a device), with the reason.
+ * QK_FILEHASH_CACHED -EAGAIN as soon as a file would have to be read (no message). -EINVAL: an
+ * input cannot be counted (a link out of the workspace, a device), with the reason.
  */
 int qk_parts_hash(struct qk_parts *p, struct qk_filehash *f, int flags, struct qk_err *err);
 
@@ -86,21 +86,21 @@ int qk_filegroup_hash(struct qk_filegroup *g, struct qk_filehash *f, int flags, 
  * counts as an empty tree.
  */
 int qk_outputs_count(const char *const *globs, size_t n, const char *filter, struct qk_filehash *f,
-		     int flags, struct qk_digest *ret, struct qk_err *err);
+	int flags, struct qk_digest *ret, struct qk_err *err);
 
 /* The first part that is not known yet, or NULL. */
 struct qk_part *qk_parts_unknown(struct qk_parts *p);
 
 /* Folds all parts, which are all known, into the key of its kind ("task", "recipe"). */
-void qk_parts_fold(const struct qk_parts *p, const char *kind, struct qk_buf *text,
-		   struct qk_digest *ret);
+void qk_parts_fold(
+	const struct qk_parts *p, const char *kind, struct qk_buf *text, struct qk_digest *ret);
 
 /*
  * The files of the group, one line each: `file PATH DIGEST x`, as they were folded into its digest.
  * What a key's text leaves out, for showing and comparing. Errors as of qk_filegroup_hash.
  */
 int qk_filegroup_text(const struct qk_filegroup *g, struct qk_filehash *f, struct qk_buf *out,
-		      struct qk_err *err);
+	struct qk_err *err);
 
 /* As fields of one record, tags 64 to 79; reading gives each list groups of its own. */
 void qk_parts_write(const struct qk_parts *p, struct qk_buf *out);

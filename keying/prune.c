@@ -31,13 +31,14 @@ typedef QK_VEC(struct kept) kept_vec;
 
 static int by_name(const void *a, const void *b)
 {
-	return memcmp(((const struct kept *)a)->name.b, ((const struct kept *)b)->name.b,
-		      QK_DIGEST_SIZE);
+	return memcmp(
+		((const struct kept *)a)->name.b, ((const struct kept *)b)->name.b, QK_DIGEST_SIZE);
 }
 
 static int by_use(const void *a, const void *b)
 {
-	const struct timespec *x = &((const struct kept *)a)->used, *y = &((const struct kept *)b)->used;
+	const struct timespec *x = &((const struct kept *)a)->used,
+			      *y = &((const struct kept *)b)->used;
 
 	if (x->tv_sec != y->tv_sec)
 		return x->tv_sec < y->tv_sec ? -1 : 1;
@@ -73,7 +74,7 @@ static int list_room(struct qk_store *s, const char *room, kept_vec *ret, struct
 
 			snprintf(hex, sizeof(hex), "%02x%.30s", (unsigned int)i, e->d_name);
 			if (strlen(e->d_name) != 30 || qk_digest_parse(hex, &k.name) ||
-			    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+				fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW))
 				continue;
 			k.bytes = qk_storedir_blocks((uint64_t)st.st_size);
 			k.used = st.st_mtim;
@@ -120,7 +121,8 @@ static void clear_room(struct qk_store *s, const char *room, bool locked_ones_st
 		if (e->d_name[0] == '.')
 			continue;
 		if (locked_ones_stay) {
-			file = openat(fd, e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+			file = openat(
+				fd, e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 			if (file < 0 || flock(file, LOCK_EX | LOCK_NB))
 				continue;
 		}
@@ -197,8 +199,8 @@ static void report(const kept_vec *entries, const kept_vec *blobs, struct qk_sto
 	ret->bytes = sum(entries) + sum(blobs);
 }
 
-int qk_store_prune(struct qk_store *s, uint64_t limit, struct qk_store_usage *ret,
-		   struct qk_err *err)
+int qk_store_prune(
+	struct qk_store *s, uint64_t limit, struct qk_store_usage *ret, struct qk_err *err)
 {
 	kept_vec entries = { 0 }, blobs = { 0 };
 	uint64_t total;

@@ -18,7 +18,7 @@ static void staged_name(size_t i, char ret[STAGED_NAME])
 }
 
 static int stage_file(struct qk_store *s, const struct qk_treeent *e, int stagefd, const char *name,
-		      struct qk_err *err)
+	struct qk_err *err)
 {
 	qk_autofd int fd = openat(stagefd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	int r;
@@ -35,7 +35,8 @@ static int stage_file(struct qk_store *s, const struct qk_treeent *e, int stagef
 	return 1;
 }
 
-/* All files and links of the tree, by their number. 1, 0 if the store has not got them, or error. */
+/* All files and links of the tree, by their number. 1, 0 if the store has not got them, or error.
+ */
 static int stage_all(struct qk_store *s, const struct qk_tree *t, int stagefd, struct qk_err *err)
 {
 	for (size_t i = 0; i < t->n; i++) {
@@ -113,8 +114,8 @@ static int parent_of(struct parent *p, const char *path, struct qk_err *err)
 	return fd;
 }
 
-static int place(const struct qk_treeent *e, size_t i, int stagefd, struct parent *p,
-		 struct qk_err *err)
+static int place(
+	const struct qk_treeent *e, size_t i, int stagefd, struct parent *p, struct qk_err *err)
 {
 	const char *base = qk_path_base(e->path);
 	char name[STAGED_NAME];
@@ -125,9 +126,9 @@ static int place(const struct qk_treeent *e, size_t i, int stagefd, struct paren
 		return dir;
 	if (e->kind == QK_FILE_DIR) {
 		/* u+rwx until everything is in it; finish_dirs gives it its mode. */
-		if (!mkdirat(dir, base, 0700) || (errno == EEXIST &&
-						  !fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) &&
-						  S_ISDIR(st.st_mode)))
+		if (!mkdirat(dir, base, 0700) ||
+			(errno == EEXIST && !fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) &&
+				S_ISDIR(st.st_mode)))
 			return 0;
 		return qk_fail(err, errno, "restore directory '%s'", e->path);
 	}
@@ -137,7 +138,8 @@ static int place(const struct qk_treeent *e, size_t i, int stagefd, struct paren
 	return 0;
 }
 
-/* Modes of directories, deepest first: one without w could not be filled, nor one without x seen. */
+/* Modes of directories, deepest first: one without w could not be filled, nor one without x seen.
+ */
 static int finish_dirs(const struct qk_tree *t, int rootfd, struct qk_err *err)
 {
 	for (size_t i = t->n; i-- > 0;) {
@@ -155,8 +157,8 @@ static int finish_dirs(const struct qk_tree *t, int rootfd, struct qk_err *err)
 	return 0;
 }
 
-static int put_in_place(const struct qk_tree *t, const struct qk_outputs *o, int rootfd, int stagefd,
-			struct qk_err *err)
+static int put_in_place(const struct qk_tree *t, const struct qk_outputs *o, int rootfd,
+	int stagefd, struct qk_err *err)
 {
 	struct parent p = { .rootfd = rootfd, .fd = -1 };
 	int r = qk_outputs_remove(o, rootfd, err);
@@ -182,8 +184,8 @@ static bool in_place(const struct qk_entry *e, const struct qk_outputs *o, struc
 }
 
 int qk_restore(struct qk_store *s, const struct qk_digest *key, const struct qk_entry *e,
-	       const struct qk_outputs *o, struct qk_filehash *f, const char *stage,
-	       enum qk_restored *ret, struct qk_err *err)
+	const struct qk_outputs *o, struct qk_filehash *f, const char *stage, enum qk_restored *ret,
+	struct qk_err *err)
 {
 	qk_autofree char *dir = qk_asprintf("%s/restore-XXXXXX", stage);
 	qk_autofd int stagefd = -1;
@@ -196,7 +198,7 @@ int qk_restore(struct qk_store *s, const struct qk_digest *key, const struct qk_
 	for (size_t i = 0; i < e->tree.n; i++)
 		if (!qk_outputs_match(o, e->tree.v[i].path))
 			return qk_fail(err, -EBADMSG, "stored '%s' is no output of the task",
-				       e->tree.v[i].path);
+				e->tree.v[i].path);
 	if (!mkdtemp(dir))
 		return qk_fail(err, errno, "create '%s'", dir);
 	stagefd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -10,7 +10,8 @@
 #include "keying/store.h"
 
 enum qk_restored {
-	QK_RESTORED_NOTHING, /* a blob is missing or damaged: nothing was touched, the entry is gone */
+	QK_RESTORED_NOTHING, /* a blob is missing or damaged: nothing was touched, the entry is gone
+			      */
 	QK_RESTORED_IN_PLACE, /* the outputs were there as stored: nothing was touched */
 	QK_RESTORED_WRITTEN,  /* what the globs matched was removed, the stored tree is there */
 };
@@ -27,7 +28,7 @@ enum qk_restored {
  * incomplete: the task has to run.
  */
 int qk_restore(struct qk_store *s, const struct qk_digest *key, const struct qk_entry *e,
-	       const struct qk_outputs *o, struct qk_filehash *f, const char *stage,
-	       enum qk_restored *ret, struct qk_err *err);
+	const struct qk_outputs *o, struct qk_filehash *f, const char *stage, enum qk_restored *ret,
+	struct qk_err *err);
 
 #endif

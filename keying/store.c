@@ -28,8 +28,8 @@
 #include <unistd.h>
 
 enum {
-	INLINE_MAX = 4096,       /* bytes of one file */
-	INLINE_SUM = 256 << 10,  /* bytes of all in one entry, the printed output apart */
+	INLINE_MAX = 4096,      /* bytes of one file */
+	INLINE_SUM = 256 << 10, /* bytes of all in one entry, the printed output apart */
 	OUTPUT_INLINE = 64 << 10,
 };
 static const uint64_t entry_max = 1 << 30, output_max = 1 << 30;
@@ -90,7 +90,8 @@ void qk_store_free(struct qk_store *s)
 }
 
 /* Gives what was written to the temporary its final name, or removes it. Closes fd. */
-static int finish(struct qk_store *s, int fd, const char *temp, const char *name, mode_t mode, int r)
+static int finish(
+	struct qk_store *s, int fd, const char *temp, const char *name, mode_t mode, int r)
 {
 	if (!r && fchmod(fd, mode))
 		r = -errno;
@@ -113,8 +114,8 @@ static bool have_blob(struct qk_store *s, const char *name, uint64_t size)
 	       (uint64_t)st.st_size == size;
 }
 
-static int put_bytes_blob(struct qk_store *s, const void *p, size_t n, const struct qk_digest *d,
-			  uint64_t *added)
+static int put_bytes_blob(
+	struct qk_store *s, const void *p, size_t n, const struct qk_digest *d, uint64_t *added)
 {
 	char name[QK_STOREDIR_NAME], temp[QK_STOREDIR_NAME];
 	int fd;
@@ -178,7 +179,7 @@ static int read_small(int fd, struct qk_treeent *e)
 }
 
 static int put_file(struct qk_store *s, int rootfd, struct qk_treeent *e, size_t *inlined,
-		    uint64_t *added, struct qk_err *err)
+	uint64_t *added, struct qk_err *err)
 {
 	qk_autofd int fd = qk_open_beneath(rootfd, e->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	int r;
@@ -197,7 +198,7 @@ static int put_file(struct qk_store *s, int rootfd, struct qk_treeent *e, size_t
 }
 
 static int put_entry(struct qk_store *s, const struct qk_digest *key, const struct qk_entry *e,
-		     const struct qk_tree *tree, uint64_t *added, struct qk_err *err)
+	const struct qk_tree *tree, uint64_t *added, struct qk_err *err)
 {
 	char name[QK_STOREDIR_NAME], temp[QK_STOREDIR_NAME];
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
@@ -256,7 +257,7 @@ static struct qk_tree shallow(const struct qk_tree *t)
 }
 
 int qk_store_put(struct qk_store *s, const struct qk_digest *key, const struct qk_entry *e,
-		 int rootfd, struct qk_err *err)
+	int rootfd, struct qk_err *err)
 {
 	struct qk_tree tree;
 	uint64_t added = 0;
@@ -268,7 +269,7 @@ int qk_store_put(struct qk_store *s, const struct qk_digest *key, const struct q
 	for (size_t i = 0; i < e->tree.n; i++)
 		if (e->tree.v[i].kind == QK_FILE_SPECIAL)
 			return qk_fail(err, -EINVAL, "output '%s' is a device, socket or fifo",
-				       e->tree.v[i].path);
+				e->tree.v[i].path);
 	/* Without locks (an old network file system) pruning beside us costs entries, no more. */
 	qk_storedir_lock(s, LOCK_SH);
 	tree = shallow(&e->tree);
@@ -283,7 +284,7 @@ int qk_store_put(struct qk_store *s, const struct qk_digest *key, const struct q
 	free(tree.v);
 	qk_storedir_lock(s, LOCK_UN);
 	if (added && qk_storedir_count(s, added) > s->limit && s->limit &&
-	    !qk_storedir_lock(s, LOCK_EX | LOCK_NB)) {
+		!qk_storedir_lock(s, LOCK_EX | LOCK_NB)) {
 		/* A tenth less than allowed, or every further entry would prune again. */
 		qk_store_prune(s, s->limit - s->limit / 10, NULL, NULL);
 	}
@@ -300,7 +301,7 @@ void qk_store_remove(struct qk_store *s, const struct qk_digest *key)
 
 /* Opens the entry and checks its head. 1, 0 or -errno; *ret is the caller's to close. */
 static int open_entry(struct qk_store *s, const struct qk_digest *key, struct head *h, int *ret,
-		      struct qk_err *err)
+	struct qk_err *err)
 {
 	char name[QK_STOREDIR_NAME];
 	qk_autofd int fd = -1;
@@ -313,9 +314,9 @@ static int open_entry(struct qk_store *s, const struct qk_digest *key, struct he
 	if (fd < 0 || fstat(fd, &st))
 		return qk_fail(err, errno, "open '%s/%s'", s->dir, name);
 	if (pread(fd, h, sizeof(*h), 0) != (ssize_t)sizeof(*h) ||
-	    memcmp(h->magic, magic, sizeof(magic)) || h->result_size > entry_max ||
-	    h->text_size > entry_max ||
-	    (uint64_t)st.st_size != sizeof(*h) + h->result_size + h->text_size) {
+		memcmp(h->magic, magic, sizeof(magic)) || h->result_size > entry_max ||
+		h->text_size > entry_max ||
+		(uint64_t)st.st_size != sizeof(*h) + h->result_size + h->text_size) {
 		qk_store_remove(s, key);
 		return 0;
 	}
@@ -324,8 +325,8 @@ static int open_entry(struct qk_store *s, const struct qk_digest *key, struct he
 }
 
 /* Reads a part of the entry that must have digest d. 1 or 0. */
-static int read_part(int fd, uint64_t offset, uint64_t size, const struct qk_digest *d,
-		     struct qk_buf *out)
+static int read_part(
+	int fd, uint64_t offset, uint64_t size, const struct qk_digest *d, struct qk_buf *out)
 {
 	struct qk_digest got;
 	size_t start = out->len;
@@ -333,7 +334,7 @@ static int read_part(int fd, uint64_t offset, uint64_t size, const struct qk_dig
 	qk_buf_reserve(out, size + 1);
 	while (out->len - start < size) {
 		ssize_t n = pread(fd, out->s + out->len, size - (out->len - start),
-				  (off_t)(offset + out->len - start));
+			(off_t)(offset + out->len - start));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -358,8 +359,8 @@ static int open_blob(struct qk_store *s, const struct qk_digest *d, char name[QK
 	return fd < 0 ? -errno : fd;
 }
 
-static int read_output(struct qk_store *s, const struct qk_digest *d, uint64_t size,
-		       struct qk_buf *out)
+static int read_output(
+	struct qk_store *s, const struct qk_digest *d, uint64_t size, struct qk_buf *out)
 {
 	char name[QK_STOREDIR_NAME];
 	qk_autofd int fd = open_blob(s, d, name);
@@ -374,7 +375,7 @@ static int read_output(struct qk_store *s, const struct qk_digest *d, uint64_t s
 
 /* *blob and *output_size: where the printed output is if it is not here; size 0 if it is. */
 static int parse_result(const struct qk_digest *key, const struct qk_buf *b, struct qk_entry *ret,
-			struct qk_digest *blob, uint64_t *output_size)
+	struct qk_digest *blob, uint64_t *output_size)
 {
 	bool key_seen = false;
 	struct qk_record rec;
@@ -386,9 +387,7 @@ static int parse_result(const struct qk_digest *key, const struct qk_buf *b, str
 		return 0;
 	while ((r = qk_field_next(&rec, &f)) == 1) {
 		switch (f.tag) {
-		case TAG_KEY:
-			key_seen = f.n == QK_DIGEST_SIZE && !memcmp(f.p, key->b, f.n);
-			break;
+		case TAG_KEY: key_seen = f.n == QK_DIGEST_SIZE && !memcmp(f.p, key->b, f.n); break;
 		case TAG_TASK:
 			free(ret->task);
 			ret->task = qk_strndup(f.p, f.n);
@@ -397,23 +396,15 @@ static int parse_result(const struct qk_digest *key, const struct qk_buf *b, str
 			free(ret->how);
 			ret->how = qk_strndup(f.p, f.n);
 			break;
-		case TAG_DURATION:
-			ret->duration_ms = qk_field_num(&f);
-			break;
-		case TAG_MADE:
-			ret->made = qk_field_num(&f);
-			break;
-		case TAG_OUTPUT:
-			qk_buf_add(&ret->output, f.p, f.n);
-			break;
+		case TAG_DURATION: ret->duration_ms = qk_field_num(&f); break;
+		case TAG_MADE: ret->made = qk_field_num(&f); break;
+		case TAG_OUTPUT: qk_buf_add(&ret->output, f.p, f.n); break;
 		case TAG_OUTPUT_BLOB:
 			if (f.n != QK_DIGEST_SIZE)
 				return 0;
 			memcpy(blob->b, f.p, f.n);
 			break;
-		case TAG_OUTPUT_SIZE:
-			*output_size = qk_field_num(&f);
-			break;
+		case TAG_OUTPUT_SIZE: *output_size = qk_field_num(&f); break;
 		default:
 			if (qk_tree_read(&ret->tree, &f))
 				return 0;
@@ -424,7 +415,7 @@ static int parse_result(const struct qk_digest *key, const struct qk_buf *b, str
 
 /* Opens, reads and checks all but the text. As qk_store_get. */
 static int load(struct qk_store *s, const struct qk_digest *key, struct qk_entry *ret, int *ret_fd,
-		struct qk_digest *blob, uint64_t *output_size, struct qk_err *err)
+	struct qk_digest *blob, uint64_t *output_size, struct qk_err *err)
 {
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
 	qk_autofd int fd = -1;
@@ -435,7 +426,7 @@ static int load(struct qk_store *s, const struct qk_digest *key, struct qk_entry
 		return r;
 	*output_size = 0;
 	if (!read_part(fd, sizeof(h), h.result_size, &h.result, &b) ||
-	    !parse_result(key, &b, ret, blob, output_size)) {
+		!parse_result(key, &b, ret, blob, output_size)) {
 		qk_entry_release(ret);
 		qk_store_remove(s, key);
 		return 0;
@@ -444,8 +435,8 @@ static int load(struct qk_store *s, const struct qk_digest *key, struct qk_entry
 	return 1;
 }
 
-int qk_store_get(struct qk_store *s, const struct qk_digest *key, struct qk_entry *ret,
-		 struct qk_err *err)
+int qk_store_get(
+	struct qk_store *s, const struct qk_digest *key, struct qk_entry *ret, struct qk_err *err)
 {
 	qk_autofd int fd = -1;
 	struct qk_digest blob;
@@ -455,7 +446,7 @@ int qk_store_get(struct qk_store *s, const struct qk_digest *key, struct qk_entr
 	if (r <= 0)
 		return r;
 	if ((output_size && !read_output(s, &blob, output_size, &ret->output)) ||
-	    qk_capture_check(ret->output.s, ret->output.len)) {
+		qk_capture_check(ret->output.s, ret->output.len)) {
 		qk_entry_release(ret);
 		qk_store_remove(s, key);
 		return 0;
@@ -465,8 +456,8 @@ int qk_store_get(struct qk_store *s, const struct qk_digest *key, struct qk_entr
 	return 1;
 }
 
-int qk_store_blobs(struct qk_store *s, const struct qk_digest *key, struct qk_digest **ret,
-		   size_t *ret_n)
+int qk_store_blobs(
+	struct qk_store *s, const struct qk_digest *key, struct qk_digest **ret, size_t *ret_n)
 {
 	qk_autoentry struct qk_entry e = QK_ENTRY_INIT;
 	qk_autofd int fd = -1;
@@ -487,8 +478,8 @@ int qk_store_blobs(struct qk_store *s, const struct qk_digest *key, struct qk_di
 	return 1;
 }
 
-int qk_store_text(struct qk_store *s, const struct qk_digest *key, struct qk_buf *out,
-		  struct qk_err *err)
+int qk_store_text(
+	struct qk_store *s, const struct qk_digest *key, struct qk_buf *out, struct qk_err *err)
 {
 	qk_autofd int fd = -1;
 	struct head h;

@@ -30,13 +30,16 @@ struct qk_entry {
 	struct qk_tree tree;  /* the outputs */
 	struct qk_buf output; /* what it printed, as keying/capture.h has it */
 	char *task;           /* who made it: for people */
-	char *how;            /* the walls it was made in: "off", "audit", "enforce held-overlay" … */
-	char *text;           /* the key's fields as text; not read by _get, see qk_store_text */
+	char *how;  /* the walls it was made in: "off", "audit", "enforce held-overlay" … */
+	char *text; /* the key's fields as text; not read by _get, see qk_store_text */
 	uint64_t duration_ms; /* of the run that made it: what a hit saves */
 	uint64_t made;        /* seconds since 1970 */
 };
 
-#define QK_ENTRY_INIT { .output = QK_BUF_INIT }
+#define QK_ENTRY_INIT                                                                              \
+	{                                                                                          \
+		.output = QK_BUF_INIT                                                              \
+	}
 #define qk_autoentry __attribute__((cleanup(qk_entry_release)))
 void qk_entry_release(struct qk_entry *e);
 
@@ -47,7 +50,8 @@ void qk_entry_release(struct qk_entry *e);
 int qk_store_new(struct qk_store **ret, const char *dir, uint64_t limit, struct qk_err *err);
 void qk_store_free(struct qk_store *s);
 
-/* Where the store of a workspace is: QK_CACHE_DIR's value, else the configured one, else .qk/cache. */
+/* Where the store of a workspace is: QK_CACHE_DIR's value, else the configured one, else .qk/cache.
+ */
 char *qk_store_dir(const char *root, const char *env, const char *configured)
 	__attribute__((malloc));
 
@@ -60,28 +64,29 @@ int qk_store_parse_size(const char *text, uint64_t *ret, struct qk_err *err);
  * the key has no entry, or the one it had. May prune.
  */
 int qk_store_put(struct qk_store *s, const struct qk_digest *key, const struct qk_entry *e,
-		 int rootfd, struct qk_err *err);
+	int rootfd, struct qk_err *err);
 
 /*
  * 1: found, into *ret (which is initialised and empty). 0: not there, or it was damaged and is gone
  * now. Negative: the store cannot be read. A hit marks the entry as used.
  */
-int qk_store_get(struct qk_store *s, const struct qk_digest *key, struct qk_entry *ret,
-		 struct qk_err *err);
+int qk_store_get(
+	struct qk_store *s, const struct qk_digest *key, struct qk_entry *ret, struct qk_err *err);
 
 /* The key's fields as they were stored, appended to out. As _get, but no use is marked. */
-int qk_store_text(struct qk_store *s, const struct qk_digest *key, struct qk_buf *out,
-		  struct qk_err *err);
+int qk_store_text(
+	struct qk_store *s, const struct qk_digest *key, struct qk_buf *out, struct qk_err *err);
 
 /*
- * Writes a regular file's bytes to the empty file at fd, verified. 1, or 0 if the blob is missing or
- * was damaged (it is gone now), or -errno of writing.
+ * Writes a regular file's bytes to the empty file at fd, verified. 1, or 0 if the blob is missing
+ * or was damaged (it is gone now), or -errno of writing.
  */
 int qk_store_fetch(struct qk_store *s, const struct qk_treeent *e, int fd, struct qk_err *err);
 
-/* The blobs an entry names; the caller frees *ret. 1, 0 or negative as _get, but no use is marked. */
-int qk_store_blobs(struct qk_store *s, const struct qk_digest *key, struct qk_digest **ret,
-		   size_t *ret_n);
+/* The blobs an entry names; the caller frees *ret. 1, 0 or negative as _get, but no use is marked.
+ */
+int qk_store_blobs(
+	struct qk_store *s, const struct qk_digest *key, struct qk_digest **ret, size_t *ret_n);
 
 void qk_store_remove(struct qk_store *s, const struct qk_digest *key);
 
@@ -101,7 +106,7 @@ struct qk_store_usage {
  * Removes entries, the longest unused first, until at most limit bytes are left, and every blob no
  * entry names. Waits for those who are storing. *ret: what is left.
  */
-int qk_store_prune(struct qk_store *s, uint64_t limit, struct qk_store_usage *ret,
-		   struct qk_err *err);
+int qk_store_prune(
+	struct qk_store *s, uint64_t limit, struct qk_store_usage *ret, struct qk_err *err);
 
 #endif

@@ -106,7 +106,7 @@ static int open_lock(struct qk_store *s)
 		return -errno;
 	/* Written once, so that a full disk cannot refuse to count later. */
 	if (lseek(s->lockfd, 0, SEEK_END) < (off_t)sizeof(zero) &&
-	    pwrite(s->lockfd, zero, sizeof(zero), 0) != (ssize_t)sizeof(zero))
+		pwrite(s->lockfd, zero, sizeof(zero), 0) != (ssize_t)sizeof(zero))
 		return -errno;
 	return 0;
 }
@@ -177,7 +177,8 @@ int qk_store_claim(struct qk_store *s, const struct qk_digest *key)
 
 	claim_name(key, name);
 	for (;;) {
-		qk_autofd int fd = openat(s->fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+		qk_autofd int fd =
+			openat(s->fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
 		struct stat st;
 
 		if (fd < 0)

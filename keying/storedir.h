@@ -5,7 +5,8 @@
  *   DIR/v1/entries/ab/cd…  one file a key (layout in store.c); mtime: when it was last of use
  *   DIR/v1/blobs/ab/cd…    one file a content, named by its digest; mode 0444
  *   DIR/v1/claims/abcd…    flock: somebody is making this key's result
- *   DIR/v1/tmp/…           not yet renamed; whatever is here while nobody stores is left from a crash
+ *   DIR/v1/tmp/…           not yet renamed; whatever is here while nobody stores is left from a
+ * crash
  */
 #ifndef QK_KEYING_STOREDIR_H
 #define QK_KEYING_STOREDIR_H

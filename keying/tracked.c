@@ -29,9 +29,9 @@ enum {
 struct repo {
 	git_repository *git; /* NULL: no Git here, everything counts */
 	git_index *index;
-	size_t n;           /* entries of the index, in byte order of their paths */
-	char *prefix;       /* of the directory the walk of this repository began in, seen from its
-			     * top: "" or "sub/dir/" */
+	size_t n;     /* entries of the index, in byte order of their paths */
+	char *prefix; /* of the directory the walk of this repository began in, seen from its
+		       * top: "" or "sub/dir/" */
 	const struct qk_ignore *rules; /* in force at that directory */
 	size_t walk_prefix; /* length of that directory's path (with '/') in the walk's own paths */
 };
@@ -58,7 +58,7 @@ static int git_fail(struct qk_err *err, const char *what, const char *dir)
 
 /* Adds the rules in a file, if it is there; dir as qk_ignore_add takes it. */
 static const struct qk_ignore *read_rules(struct qk_arena *a, const struct qk_ignore *above,
-					  int dirfd, const char *file, const char *dir)
+	int dirfd, const char *file, const char *dir)
 {
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
 	/* Git follows no link to rules that came with the tree. */
@@ -84,7 +84,7 @@ static const struct qk_ignore *user_rules(struct qk_arena *a, git_repository *gi
 	git_buf value = { 0 };
 
 	if (!git_repository_config_snapshot(&config, git) &&
-	    !git_config_get_path(&value, config, "core.excludesfile"))
+		!git_config_get_path(&value, config, "core.excludesfile"))
 		path = qk_strdup(value.ptr);
 	else if (xdg && *xdg)
 		path = qk_asprintf("%s/git/ignore", xdg);
@@ -101,7 +101,8 @@ static const struct qk_ignore *user_rules(struct qk_arena *a, git_repository *gi
  */
 static bool rules_above(struct repo *r, struct qk_arena *a, const char *top)
 {
-	qk_autofree char *exclude = qk_asprintf("%s/info/exclude", git_repository_commondir(r->git));
+	qk_autofree char *exclude =
+		qk_asprintf("%s/info/exclude", git_repository_commondir(r->git));
 	const char *slash = r->prefix;
 
 	r->rules = read_rules(a, user_rules(a, r->git), AT_FDCWD, exclude, "");
@@ -123,8 +124,8 @@ static bool rules_above(struct repo *r, struct qk_arena *a, const char *top)
  * Opens the repository that dir lies in; flags of git_repository_open_ext. No repository, or one
  * that ignores dir, is no error: r->git is NULL then.
  */
-static int repo_open(struct repo *r, struct qk_arena *a, const char *dir, unsigned int flags,
-		     struct qk_err *err)
+static int repo_open(
+	struct repo *r, struct qk_arena *a, const char *dir, unsigned int flags, struct qk_err *err)
 {
 	char real[PATH_MAX], top[PATH_MAX];
 	const char *below;
@@ -137,7 +138,7 @@ static int repo_open(struct repo *r, struct qk_arena *a, const char *dir, unsign
 	if (code)
 		return git_fail(err, "Git repository of", dir);
 	if (!realpath(dir, real) || !git_repository_workdir(r->git) ||
-	    !realpath(git_repository_workdir(r->git), top))
+		!realpath(git_repository_workdir(r->git), top))
 		return qk_fail(err, -EIO, "Git repository of '%s' has no work tree", dir);
 	below = qk_path_below(real, top);
 	if (!below)
@@ -232,7 +233,9 @@ static int enter(struct walk *w, const struct repo *r, struct level l, int dirfd
 
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 		full = realpath(link, NULL);
-		code = full ? repo_open(&own, &w->t->arena, full, GIT_REPOSITORY_OPEN_NO_SEARCH, w->err) : 0;
+		code = full ? repo_open(&own, &w->t->arena, full, GIT_REPOSITORY_OPEN_NO_SEARCH,
+				      w->err)
+			    : 0;
 		if (full && !code && own.git) {
 			own.walk_prefix = w->path.len;
 			code = walk_dir(w, &own, (struct level){ own.rules, false, l.depth }, fd);
@@ -246,8 +249,8 @@ static int enter(struct walk *w, const struct repo *r, struct level l, int dirfd
 	return walk_dir(w, r, l, fd);
 }
 
-static int visit(struct walk *w, const struct repo *r, struct level l, int fd,
-		 const struct dirent *e)
+static int visit(
+	struct walk *w, const struct repo *r, struct level l, int fd, const struct dirent *e)
 {
 	qk_autobuf struct qk_buf name = QK_BUF_INIT;
 	unsigned char type = e->d_type;
@@ -264,7 +267,8 @@ static int visit(struct walk *w, const struct repo *r, struct level l, int fd,
 		if (r->git) {
 			repo_path(r, w, &name);
 			l.ignored = l.ignored || qk_ignore_has(l.rules, name.s, true);
-			/* A submodule is tracked under the directory's name, as an entry of its own. */
+			/* A submodule is tracked under the directory's name, as an entry of its
+			 * own. */
 			if (l.ignored && !tracked_file(r, name.s)) {
 				qk_buf_addch(&name, '/');
 				if (!tracked_below(r, name.s))
@@ -296,7 +300,8 @@ static int walk_dir(struct walk *w, const struct repo *r, struct level l, int fd
 
 	if (!d) {
 		close(fd);
-		return qk_fail(w->err, l.depth < DEPTH_MAX ? ENOMEM : ELOOP, "list '%s'", w->path.s);
+		return qk_fail(
+			w->err, l.depth < DEPTH_MAX ? ENOMEM : ELOOP, "list '%s'", w->path.s);
 	}
 	if (r->git) {
 		qk_autobuf struct qk_buf dir = QK_BUF_INIT;
@@ -310,7 +315,7 @@ static int walk_dir(struct walk *w, const struct repo *r, struct level l, int fd
 		const char *n = e->d_name;
 
 		if (n[0] == '.' && (!n[1] || (n[1] == '.' && !n[2]) || !strcmp(n, ".git") ||
-				    !strcmp(n, ".qk")))
+					   !strcmp(n, ".qk")))
 			continue;
 		if (!strcmp(n, "node_modules"))
 			continue;
@@ -361,8 +366,8 @@ int qk_tracked_load(struct qk_tracked *t, const char *root, struct qk_err *err)
 	t->has_git = r.git;
 	if (!code) {
 		fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		code = fd < 0 ? qk_fail(err, errno, "list '%s'", root) : 
-			    walk_dir(&w, &r, (struct level){ .rules = r.rules }, fd);
+		code = fd < 0 ? qk_fail(err, errno, "list '%s'", root)
+			      : walk_dir(&w, &r, (struct level){ .rules = r.rules }, fd);
 	}
 	repo_release(&r);
 	git_libgit2_shutdown();

@@ -55,8 +55,8 @@ int qk_tree_compare(const char *a, const char *b)
 
 static int compare(const void *a, const void *b)
 {
-	return qk_tree_compare(((const struct qk_treeent *)a)->path,
-			       ((const struct qk_treeent *)b)->path);
+	return qk_tree_compare(
+		((const struct qk_treeent *)a)->path, ((const struct qk_treeent *)b)->path);
 }
 
 void qk_tree_sort(struct qk_tree *t)
@@ -111,7 +111,7 @@ bool qk_tree_equal(const struct qk_tree *a, const struct qk_tree *b)
 		if (x->kind == QK_FILE_LINK && strcmp(x->link, y->link))
 			return false;
 		if (x->kind == QK_FILE_REGULAR &&
-		    (x->size != y->size || !qk_digest_eq(&x->content, &y->content)))
+			(x->size != y->size || !qk_digest_eq(&x->content, &y->content)))
 			return false;
 	}
 	return true;
@@ -173,15 +173,9 @@ int qk_tree_read(struct qk_tree *t, const struct qk_field *f)
 	if (!e)
 		return -EBADMSG;
 	switch (f->tag) {
-	case TAG_KIND:
-		e->kind = (enum qk_filekind)qk_field_num(f);
-		break;
-	case TAG_MODE:
-		e->mode = (mode_t)(qk_field_num(f) & 07777);
-		break;
-	case TAG_SIZE:
-		e->size = qk_field_num(f);
-		break;
+	case TAG_KIND: e->kind = (enum qk_filekind)qk_field_num(f); break;
+	case TAG_MODE: e->mode = (mode_t)(qk_field_num(f) & 07777); break;
+	case TAG_SIZE: e->size = qk_field_num(f); break;
 	case TAG_LINK:
 		if (e->link || memchr(f->p, '\0', f->n))
 			return -EBADMSG;

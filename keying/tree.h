@@ -15,12 +15,12 @@
 
 struct qk_treeent {
 	char *path;
-	enum qk_filekind kind; /* never QK_FILE_ABSENT */
-	mode_t mode;           /* the twelve bits; 0777 for a link */
-	uint64_t size;         /* of a regular file */
-	char *link;            /* text of a link, else NULL */
+	enum qk_filekind kind;    /* never QK_FILE_ABSENT */
+	mode_t mode;              /* the twelve bits; 0777 for a link */
+	uint64_t size;            /* of a regular file */
+	char *link;               /* text of a link, else NULL */
 	struct qk_digest content; /* of a regular file's bytes, once it was asked for */
-	char *data;            /* a small file's bytes, if they came with the tree; else NULL */
+	char *data;               /* a small file's bytes, if they came with the tree; else NULL */
 };
 
 struct qk_tree {

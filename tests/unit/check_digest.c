@@ -72,7 +72,8 @@ START_TEST(file_equals_bytes)
 }
 END_TEST
 
-static struct qk_digest key_of(const char *kind, const char *const f[][3], int n, struct qk_buf *text)
+static struct qk_digest key_of(
+	const char *kind, const char *const f[][3], int n, struct qk_buf *text)
 {
 	struct qk_digest d;
 	struct qk_key k;

@@ -300,17 +300,16 @@ static const struct {
 	struct timespec mtime, ctime;
 	bool settled;
 } settle_table[] = {
-	{ { 900, 1 }, { 900, 1 }, true },
-	{ { 1000, 400000000 }, { 1000, 400000000 }, true },
+	{ { 900, 1 }, { 900, 1 }, true }, { { 1000, 400000000 }, { 1000, 400000000 }, true },
 	{ { 1000, 450000000 }, { 1000, 450000000 }, false },
 	{ { 1000, 500000000 }, { 1000, 500000000 }, false },
-	{ { 900, 1 }, { 1000, 499999999 }, false },		/* touch -r, chmod, rename */
-	{ { 1000, 499999999 }, { 900, 1 }, false },		/* a ctime that means creation */
-	{ { 4600, 0 }, { 900, 1 }, true },			/* mtime an hour ahead */
+	{ { 900, 1 }, { 1000, 499999999 }, false }, /* touch -r, chmod, rename */
+	{ { 1000, 499999999 }, { 900, 1 }, false }, /* a ctime that means creation */
+	{ { 4600, 0 }, { 900, 1 }, true },          /* mtime an hour ahead */
 	{ { 4600, 0 }, { 1000, 490000000 }, false },
-	{ { 999, 0 }, { 999, 0 }, false },			/* whole seconds only: two-second ticks */
+	{ { 999, 0 }, { 999, 0 }, false }, /* whole seconds only: two-second ticks */
 	{ { 998, 0 }, { 998, 0 }, true },
-	{ { 900, 1 }, { 1001, 1 }, false },			/* the clock was set back */
+	{ { 900, 1 }, { 1001, 1 }, false }, /* the clock was set back */
 };
 
 START_TEST(settled_table)
@@ -350,8 +349,11 @@ END_TEST
 /* Stands in for a settled file's stat. */
 static struct stat stat_of(int i)
 {
-	return (struct stat){ .st_ino = (ino_t)i + 1, .st_size = i, .st_mtim = { 1, 1 },
-			      .st_ctim = { 1, 1 }, .st_mode = S_IFREG | 0644 };
+	return (struct stat){ .st_ino = (ino_t)i + 1,
+		.st_size = i,
+		.st_mtim = { 1, 1 },
+		.st_ctim = { 1, 1 },
+		.st_mode = S_IFREG | 0644 };
 }
 
 static struct qk_digest digest_of(int i)

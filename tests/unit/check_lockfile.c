@@ -14,8 +14,9 @@ static struct qk_buf golden = QK_BUF_INIT;
 
 static void setup(void)
 {
-	ck_assert_msg(!qk_read_file(AT_FDCWD, "tests/data/pnpm-9/pnpm-lock.yaml", 1 << 20, &golden, &err),
-		      "%s", err.msg);
+	ck_assert_msg(
+		!qk_read_file(AT_FDCWD, "tests/data/pnpm-9/pnpm-lock.yaml", 1 << 20, &golden, &err),
+		"%s", err.msg);
 }
 
 static void teardown(void)
@@ -27,8 +28,8 @@ static struct qk_lockfile *parse(const char *text)
 {
 	struct qk_lockfile *l;
 
-	ck_assert_msg(!qk_lockfile_parse("pnpm-lock.yaml", text, strlen(text), &l, &err), "%s",
-		      err.msg);
+	ck_assert_msg(
+		!qk_lockfile_parse("pnpm-lock.yaml", text, strlen(text), &l, &err), "%s", err.msg);
 	return l;
 }
 
@@ -54,8 +55,8 @@ static struct qk_digest importers(const char *text, const char *dirs)
 	struct qk_digest d;
 
 	qk_strv_split(&words, dirs);
-	ck_assert_msg(!qk_lockfile_importers(l, (const char *const *)words.v, words.n, &d, &err), "%s",
-		      err.msg);
+	ck_assert_msg(!qk_lockfile_importers(l, (const char *const *)words.v, words.n, &d, &err),
+		"%s", err.msg);
 	qk_lockfile_free(l);
 	return d;
 }
@@ -68,8 +69,9 @@ static struct qk_digest packages(const char *text, const char *names, const char
 	const char *not_there;
 
 	qk_strv_split(&words, names);
-	ck_assert_int_eq(qk_lockfile_packages(l, (const char *const *)words.v, words.n, &d, &not_there,
-					      &err), 0);
+	ck_assert_int_eq(qk_lockfile_packages(
+				 l, (const char *const *)words.v, words.n, &d, &not_there, &err),
+		0);
 	if (unknown)
 		ck_assert_str_eq(not_there, unknown);
 	else
@@ -84,8 +86,9 @@ START_TEST(reached)
 		const char *dirs, *want;
 	} rows[] = {
 		{ ".", "is-number@6.0.0 is-odd@3.0.1" },
-		{ "libs/a", "ansi-regex@5.0.1 emoji-regex@8.0.0 is-fullwidth-code-point@3.0.0 ms@2.1.3 "
-			    "string-width@4.2.3 strip-ansi@6.0.1" },
+		{ "libs/a",
+			"ansi-regex@5.0.1 emoji-regex@8.0.0 is-fullwidth-code-point@3.0.0 ms@2.1.3 "
+			"string-width@4.2.3 strip-ansi@6.0.1" },
 		/* A link to libs/a leads to what that installs. */
 		{ "libs/b", "ansi-regex@5.0.1 debug@4.3.4(supports-color@8.1.1) emoji-regex@8.0.0 "
 			    "has-flag@4.0.0 is-fullwidth-code-point@3.0.0 ms@2.1.2 ms@2.1.3 "
@@ -100,8 +103,9 @@ START_TEST(reached)
 		qk_autobuf struct qk_buf b = QK_BUF_INIT;
 
 		qk_strv_split(&words, rows[i].dirs);
-		ck_assert_int_eq(qk_lockfile_reached(l, (const char *const *)words.v, words.n, &got,
-						     &err), 0);
+		ck_assert_int_eq(
+			qk_lockfile_reached(l, (const char *const *)words.v, words.n, &got, &err),
+			0);
 		for (size_t k = 0; k < got.n; k++)
 			qk_buf_addf(&b, "%s%s", k ? " " : "", got.v[k]);
 		ck_assert_str_eq(b.s, rows[i].want);
@@ -118,14 +122,14 @@ static const struct {
 	bool root, a, b, web;
 } edits[] = {
 	{ "is-number@6.0.0", "is-number@6.0.1", true, false, false, false },
-	{ "quJQXlTSUGL2LH9SUXo8VwsY4soanhgo6LNSm84E1LBcE8s3O0wpdiRzyR9z", "changed-integrity", false,
-	  true, true, true },
+	{ "quJQXlTSUGL2LH9SUXo8VwsY4soanhgo6LNSm84E1LBcE8s3O0wpdiRzyR9z", "changed-integrity",
+		false, true, true, true },
 	{ "has-flag@4.0.0", "has-flag@4.0.2", false, false, true, true },
 	{ "scheduler@0.23.2", "scheduler@0.23.3", false, false, false, true },
 	{ "autoInstallPeers: true", "autoInstallPeers: false", true, true, true, true },
 	/* How it was asked for does not count, nor what nobody installs. */
 	{ "specifier: npm:string-width@4.2.3", "specifier: npm:string-width@^4.0.0", false, false,
-	  false, false },
+		false, false },
 	{ "snapshots:\n", "snapshots:\n\n  left-pad@1.0.0: {}\n", false, false, false, false },
 	{ "optional: true", "optional: false", false, false, true, true },
 };
@@ -169,7 +173,8 @@ END_TEST
 
 START_TEST(named_packages)
 {
-	qk_autofree char *text = edited("has-flag@4.0.0:\n", "has-flag@4.0.0:\n    deprecated: yes\n");
+	qk_autofree char *text =
+		edited("has-flag@4.0.0:\n", "has-flag@4.0.0:\n    deprecated: yes\n");
 	struct qk_digest none = packages(golden.s, "", NULL), ms = packages(golden.s, "ms", NULL),
 			 color = packages(golden.s, "supports-color", NULL), x, y;
 
@@ -194,24 +199,28 @@ static const struct {
 	{ "- a\n", -EINVAL, "pnpm-lock.yaml:1:1: a lockfile must be a mapping" },
 	{ "a: b\n", -EINVAL, "pnpm-lock.yaml:1:1: 'lockfileVersion' is missing" },
 	{ "lockfileVersion: 5.4\n", -EOPNOTSUPP, "pnpm-lock.yaml:1: lockfileVersion 5.4 is not 9" },
-	{ "lockfileVersion: '6.0'\n", -EOPNOTSUPP, "pnpm-lock.yaml:1: lockfileVersion 6.0 is not 9" },
+	{ "lockfileVersion: '6.0'\n", -EOPNOTSUPP,
+		"pnpm-lock.yaml:1: lockfileVersion 6.0 is not 9" },
 	{ "lockfileVersion: '9.0'\nimporters: {\n  .: [", -EINVAL, NULL },
 	{ "lockfileVersion: '9.0'\n<<<<<<< HEAD\nimporters:\n", -EINVAL, NULL },
 	{ "lockfileVersion: '9.0'\n\timporters: {}\n", -EINVAL, NULL },
-	{ "lockfileVersion: '9.0'\n", -EINVAL, "pnpm-lock.yaml:1:1: 'importers' must be a mapping" },
+	{ "lockfileVersion: '9.0'\n", -EINVAL,
+		"pnpm-lock.yaml:1:1: 'importers' must be a mapping" },
 	{ "lockfileVersion: '9.0'\nimporters:\n  a: 3\n", -EINVAL,
-	  "pnpm-lock.yaml:3:3: an importer must be a mapping" },
+		"pnpm-lock.yaml:3:3: an importer must be a mapping" },
 	{ "lockfileVersion: '9.0'\nimporters:\n  a:\n    dependencies:\n      x: [1]\n", -EINVAL,
-	  "pnpm-lock.yaml:5:10: a package's version was expected" },
+		"pnpm-lock.yaml:5:10: a package's version was expected" },
 	{ "lockfileVersion: '9.0'\nimporters:\n  a: {}\n  a: {}\n", -EINVAL,
-	  "pnpm-lock.yaml:4:3: an importer is given twice" },
+		"pnpm-lock.yaml:4:3: an importer is given twice" },
 	{ "lockfileVersion: '9.0'\nimporters: {}\n---\nlockfileVersion: '9.0'\n", -EOPNOTSUPP,
-	  "pnpm-lock.yaml:4: more than one document" },
-	{ "lockfileVersion: '9.0'\nimporters: {}\na: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a]\n"
-	  "c: &c [*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d]\n", -EINVAL,
-	  "pnpm-lock.yaml:1:1: aliases, or values nested too deep" },
-	{ "lockfileVersion: '9.0'\nimporters: {}\npackages:\n  x@1: {resolution: {integrity: \"\xff\"}}\n",
-	  -EINVAL, NULL },
+		"pnpm-lock.yaml:4: more than one document" },
+	{ "lockfileVersion: '9.0'\nimporters: {}\na: &a [x,x,x,x,x,x,x,x]\nb: &b "
+	  "[*a,*a,*a,*a,*a,*a]\n"
+	  "c: &c [*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d]\n",
+		-EINVAL, "pnpm-lock.yaml:1:1: aliases, or values nested too deep" },
+	{ "lockfileVersion: '9.0'\nimporters: {}\npackages:\n  x@1: {resolution: {integrity: "
+	  "\"\xff\"}}\n",
+		-EINVAL, NULL },
 };
 
 START_TEST(bad_text)

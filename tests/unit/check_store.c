@@ -120,7 +120,8 @@ static struct qk_outputs outputs_of(const char *globs)
 	return o;
 }
 
-static int store_outputs(struct qk_store *s, const char *key, const char *globs, const char *printed)
+static int store_outputs(
+	struct qk_store *s, const char *key, const char *globs, const char *printed)
 {
 	struct qk_filehash *f = open_hash();
 	struct qk_outputs o = outputs_of(globs);
@@ -359,7 +360,8 @@ static void check_outputs(void)
 	ck_assert_int_eq(readlink("w/dist/link", text, 31), 8);
 	ck_assert_str_eq(text, "sub/tool");
 	ck_assert_int_eq(readlink("w/dist/dangling", text, 31), 7);
-	ck_assert(!stat("w/dist/empty", &st) && S_ISDIR(st.st_mode) && (st.st_mode & 07777) == 0750);
+	ck_assert(
+		!stat("w/dist/empty", &st) && S_ISDIR(st.st_mode) && (st.st_mode & 07777) == 0750);
 	ck_assert(!stat("w/dist/sub", &st) && (st.st_mode & 07777) == 0555);
 	ck_assert(!stat("w/dist/sub/tool", &st) && (st.st_mode & 07777) == 0755);
 	ck_assert(!stat("w/dist/sub/big", &st) && (st.st_mode & 07777) == 0444);
@@ -824,10 +826,21 @@ static const struct {
 	const char *text;
 	int64_t bytes; /* -1: refused */
 } sizes[] = {
-	{ "0", 0 },	   { "1000", 1000 },		     { "2K", 2048 },   { "500M", 500LL << 20 },
-	{ "2g", 2LL << 30 }, { "1.5GiB", 3LL << 29 },	     { "1 T", 1LL << 40 }, { "7B", 7 },
-	{ "", -1 },	   { "G", -1 },			     { "-1", -1 },     { "2X", -1 },
-	{ "2GG", -1 },	   { "99999999999999999999T", -1 }, { "1e", -1 },
+	{ "0", 0 },
+	{ "1000", 1000 },
+	{ "2K", 2048 },
+	{ "500M", 500LL << 20 },
+	{ "2g", 2LL << 30 },
+	{ "1.5GiB", 3LL << 29 },
+	{ "1 T", 1LL << 40 },
+	{ "7B", 7 },
+	{ "", -1 },
+	{ "G", -1 },
+	{ "-1", -1 },
+	{ "2X", -1 },
+	{ "2GG", -1 },
+	{ "99999999999999999999T", -1 },
+	{ "1e", -1 },
 };
 
 START_TEST(size_texts)
@@ -905,9 +918,8 @@ START_TEST(full_disk)
 		struct qk_store *s;
 
 		mkdir(cache, 0777);
-		if (own_mounts() ||
-		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-		    mount("none", cache, "tmpfs", 0, "size=256k"))
+		if (own_mounts() || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+			mount("none", cache, "tmpfs", 0, "size=256k"))
 			_exit(77);
 		s = open_store(0);
 		make_outputs();
@@ -936,8 +948,8 @@ START_TEST(full_disk)
 END_TEST
 
 /*
- * Kills a storing process right before its n-th system call, for every n: a seccomp filter hands all
- * its system calls to us, and we count.
+ * Kills a storing process right before its n-th system call, for every n: a seccomp filter hands
+ * all its system calls to us, and we count.
  */
 static int listen_to_self(void)
 {
@@ -951,16 +963,18 @@ static int listen_to_self(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -1;
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-			    &prog);
+	return (int)syscall(
+		SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
 }
 
 static void send_fd(int sock, int fd)
 {
 	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec v = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = control,
-			    .msg_controllen = sizeof(control) };
+	struct msghdr m = { .msg_iov = &v,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
 	c->cmsg_level = SOL_SOCKET;
@@ -977,8 +991,10 @@ static int receive_fd(int sock)
 {
 	char byte, control[CMSG_SPACE(sizeof(int))];
 	struct iovec v = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = control,
-			    .msg_controllen = sizeof(control) };
+	struct msghdr m = { .msg_iov = &v,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control) };
 	int fd = -1;
 
 	if (recvmsg(sock, &m, 0) == 1 && CMSG_FIRSTHDR(&m))
@@ -1048,7 +1064,8 @@ START_TEST(killed_at_every_system_call)
 		qk_remove_tree(AT_FDCWD, "cache");
 		r = kill_at(n, work_store);
 		if (r < 0) {
-			fprintf(stderr, "SKIP killed_at_every_system_call: no seccomp listener here\n");
+			fprintf(stderr,
+				"SKIP killed_at_every_system_call: no seccomp listener here\n");
 			return;
 		}
 		if (!r)

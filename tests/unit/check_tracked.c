@@ -72,7 +72,8 @@ END_TEST
 
 START_TEST(tracked_untracked_ignored)
 {
-	sh("git init w; cd w; mkdir -p a/deep dist b/node_modules; printf 'dist/\\n*.log\\n' > .gitignore; "
+	sh("git init w; cd w; mkdir -p a/deep dist b/node_modules; printf 'dist/\\n*.log\\n' > "
+	   ".gitignore; "
 	   "printf '!keep.log\\n/only-here\\n' > a/.gitignore; "
 	   "touch a/f a/gone 'a/odd \"name' dist/forced dist/x a/deep/y; "
 	   "git add .; git add -f dist/forced; git commit -m x; rm a/gone; "
@@ -83,7 +84,8 @@ START_TEST(tracked_untracked_ignored)
 	/* The workspace may be a directory of the repository. */
 	files_are("w/a", ".gitignore ?deep/only-here deep/y f ?keep.log ?new odd \"name");
 	/* What is only added counts as tracked; one that Git ignores as a whole as without Git. */
-	sh("cd w; touch staged; git add staged; mkdir -p dist/own; touch dist/own/f dist/own/x.log");
+	sh("cd w; touch staged; git add staged; mkdir -p dist/own; touch dist/own/f "
+	   "dist/own/x.log");
 	files_are("w/dist/own", "?f ?x.log");
 	files_are("w", ".gitignore a/.gitignore ?a/deep/only-here a/deep/y a/f ?a/keep.log ?a/new "
 		       "a/odd \"name dist/forced staged");
@@ -107,10 +109,12 @@ END_TEST
 
 START_TEST(submodule_and_nested_repository)
 {
-	sh("git init s; cd s; mkdir d; touch d/f; echo '*.o' > .gitignore; git add .; git commit -m x; cd ..; "
+	sh("git init s; cd s; mkdir d; touch d/f; echo '*.o' > .gitignore; git add .; git commit "
+	   "-m x; cd ..; "
 	   "git init w; cd w; echo '*.log' > .gitignore; git submodule add \"$PWD/../s\" libs/s; "
 	   "git add .; git commit -m x; touch libs/s/new libs/s/x.o libs/s/x.log; "
-	   "git init nested; touch nested/f nested/x.log; mkdir fake; touch fake/.git fake/f fake/x.log");
+	   "git init nested; touch nested/f nested/x.log; mkdir fake; touch fake/.git fake/f "
+	   "fake/x.log");
 	files_are("w", ".gitignore .gitmodules ?fake/f libs/s/.gitignore libs/s/d/f ?libs/s/new "
 		       "?libs/s/x.log ?nested/f ?nested/x.log");
 	/* Not checked out: nothing there, no error. */
