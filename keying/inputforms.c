@@ -266,6 +266,11 @@ static void add_external(struct qk_resolving *s, const struct qk_json *names)
 	}
 }
 
+bool qk_inputforms_has_outputs(const struct qk_task *t)
+{
+	return t->target->outputs && t->outputs.n;
+}
+
 static void add_dependent_outputs(struct qk_resolving *s, const struct qk_json *item)
 {
 	const char *glob = qk_json_get(item, "dependentTasksOutputFiles")->s;
@@ -283,7 +288,7 @@ static void add_dependent_outputs(struct qk_resolving *s, const struct qk_json *
 			if (seen[d->index])
 				continue;
 			seen[d->index] = true;
-			if (d->outputs.n)
+			if (qk_inputforms_has_outputs(d))
 				qk_parts_outputs(
 					&s->ret->parts, d->id, d->outputs.v, d->outputs.n, glob);
 			if (transitive)

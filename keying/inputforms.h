@@ -56,6 +56,9 @@ struct qk_resolving {
 void qk_inputforms_add(struct qk_resolving *s, const struct qk_project *p,
 	const struct qk_json *item, bool dependency);
 
+/* True if the task declares what it makes; Nx presumes dist and the like of one that does not. */
+bool qk_inputforms_has_outputs(const struct qk_task *t);
+
 /* What no inputs declared means. */
 void qk_inputforms_default(struct qk_resolving *s);
 

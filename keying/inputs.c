@@ -234,8 +234,11 @@ static void add_dependency(struct qk_resolving *s, const struct qk_task *d, bool
 	if (r->uncached)
 		qk_inputforms_give_up(
 			s, NULL, "it depends on %s, which has no key: %s", d->id, r->uncached);
-	/* One that still runs has made nothing yet. */
-	if (d->outputs.n && !running)
+	/*
+	 * One that still runs has made nothing yet, and where outputs are only presumed, their
+	 * being empty says nothing about the task.
+	 */
+	if (qk_inputforms_has_outputs(d) && !running)
 		qk_parts_outputs(&s->ret->parts, d->id, d->outputs.v, d->outputs.n, NULL);
 	else
 		qk_parts_task(&s->ret->parts, d->id);
