@@ -33,8 +33,8 @@ static void add(struct patterns *p, const char *s)
 		qk_vec_push(&p->select, qk_arena_strdup(p->arena, b.s + 1));
 }
 
-static int add_all(struct patterns *p, const struct qk_json *from, const char *key,
-	struct qk_err *err)
+static int add_all(
+	struct patterns *p, const struct qk_json *from, const char *key, struct qk_err *err)
 {
 	const struct qk_json *list = NULL;
 	int r = qk_json_get_strings(from, key, &list, err);
@@ -56,8 +56,8 @@ static int add_workspaces(struct patterns *p, const struct qk_json *package, str
 
 static int yaml_fail(const yaml_mark_t *at, struct qk_err *err, const char *what)
 {
-	return qk_fail(err, -EINVAL, "pnpm-workspace.yaml:%zu:%zu: %s", at->line + 1, at->column + 1,
-		what);
+	return qk_fail(err, -EINVAL, "pnpm-workspace.yaml:%zu:%zu: %s", at->line + 1,
+		at->column + 1, what);
 }
 
 /* The strings of the sequence under the top mapping's "packages". */
@@ -69,12 +69,13 @@ static int read_packages(struct patterns *p, yaml_document_t *doc, struct qk_err
 		return 0;
 	if (top->type != YAML_MAPPING_NODE)
 		return yaml_fail(&top->start_mark, err, "expected a mapping");
-	for (yaml_node_pair_t *pair = top->data.mapping.pairs.start; pair < top->data.mapping.pairs.top;
-		pair++) {
+	for (yaml_node_pair_t *pair = top->data.mapping.pairs.start;
+		pair < top->data.mapping.pairs.top; pair++) {
 		yaml_node_t *key = yaml_document_get_node(doc, pair->key);
 		yaml_node_t *list = yaml_document_get_node(doc, pair->value);
 
-		if (key->type != YAML_SCALAR_NODE || strcmp((char *)key->data.scalar.value, "packages"))
+		if (key->type != YAML_SCALAR_NODE ||
+			strcmp((char *)key->data.scalar.value, "packages"))
 			continue;
 		if (list->type == YAML_SCALAR_NODE && !list->data.scalar.length)
 			return 0;
@@ -85,7 +86,8 @@ static int read_packages(struct patterns *p, yaml_document_t *doc, struct qk_err
 			yaml_node_t *item = yaml_document_get_node(doc, *i);
 
 			if (item->type != YAML_SCALAR_NODE)
-				return yaml_fail(&item->start_mark, err, "\"packages\" must hold strings");
+				return yaml_fail(
+					&item->start_mark, err, "\"packages\" must hold strings");
 			add(p, (char *)item->data.scalar.value);
 		}
 	}
@@ -110,7 +112,8 @@ static int add_pnpm(struct patterns *p, const char *root, bool *ret_there, struc
 		return qk_fail(err, ENOMEM, "pnpm-workspace.yaml");
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text.s, text.len);
 	if (!yaml_parser_load(&parser, &doc)) {
-		r = yaml_fail(&parser.problem_mark, err, parser.problem ? parser.problem : "not YAML");
+		r = yaml_fail(
+			&parser.problem_mark, err, parser.problem ? parser.problem : "not YAML");
 	} else {
 		r = read_packages(p, &doc, err);
 		yaml_document_delete(&doc);
@@ -151,7 +154,8 @@ int qk_members_read(struct qk_arena *a, const char *root, const struct qk_json *
 	if (!r && qk_json_get(package, "nx"))
 		add(&p, "package.json");
 	/* Only taking away is taking away from everything. */
-	if (!r && p.leave.n && (!p.select.n || (p.select.n == 1 && !strcmp(p.select.v[0], "package.json"))))
+	if (!r && p.leave.n &&
+		(!p.select.n || (p.select.n == 1 && !strcmp(p.select.v[0], "package.json"))))
 		add(&p, "**");
 	ret->n_select = p.select.n;
 	ret->n_leave = p.leave.n;
