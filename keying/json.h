@@ -23,11 +23,11 @@ enum qk_json_type {
 };
 
 struct qk_json {
-	enum qk_json_type type;
+	enum qk_json_type type : 8;
+	bool boolean;
 	uint32_t line, column; /* from 1; 0 = made by merging, of no one place */
 	uint32_t n;            /* bytes of a string or number's text, items, members */
-	bool boolean;
-	const char *file; /* as given to qk_json_parse */
+	const char *file;      /* as given to qk_json_parse */
 	union {
 		const char *s; /* terminated; of a number its text as written */
 		const struct qk_json *const *items;

@@ -645,8 +645,45 @@ START_TEST(faults_in_other_files)
 	}
 	tree_file("pnpm-workspace.yaml", "packages:\n  a: b\n");
 	check_fails("pnpm-workspace.yaml:2:3: \"packages\" must be a sequence");
+	tree_file("pnpm-workspace.yaml", "packages:\n  - [a]\n");
+	check_fails("pnpm-workspace.yaml:2:5: \"packages\" must hold strings");
+	tree_file("pnpm-workspace.yaml", "- packages\n");
+	check_fails("pnpm-workspace.yaml:1:1: expected a mapping");
+	tree_file("pnpm-workspace.yaml", "packages: text\n");
+	check_fails("pnpm-workspace.yaml:1:11: \"packages\" must be a sequence");
 	tree_file("pnpm-workspace.yaml", "");
 	qk_workspace_free(load());
+	tree_file("pnpm-workspace.yaml", "packages:\n");
+	qk_workspace_free(load());
+}
+END_TEST
+
+/* A yaml of the usual kind, and one that only nests. */
+START_TEST(pnpm_workspace)
+{
+	qk_autobuf struct qk_buf deep = QK_BUF_INIT;
+	struct qk_workspace *ws;
+
+	tree_file("pnpm-workspace.yaml", "catalog:\n  packages: [x]\n  react: 18\n"
+					 "onlyBuiltDependencies: [a, {b: c}]\n"
+					 "packages: [\"a\", 'b/*']\nother:\n  - c\n");
+	tree_file("a/package.json", "{\"name\":\"a\"}");
+	tree_file("b/b/package.json", "{\"name\":\"b\"}");
+	tree_file("c/package.json", "{\"name\":\"c\"}");
+	tree_file("x/package.json", "{\"name\":\"x\"}");
+	ws = load();
+	check_projects(ws, "a=a b=b/b");
+	qk_workspace_free(ws);
+	qk_buf_addstr(&deep, "packages:\n - ");
+	for (int i = 0; i < 200 * 1000; i++)
+		qk_buf_addch(&deep, '[');
+	tree_file("pnpm-workspace.yaml", deep.s);
+	check_fails("pnpm-workspace.yaml:2:4: \"packages\" must hold strings");
+	tree_file("pnpm-workspace.yaml", deep.s + strlen("packages:\n - "));
+	check_fails("pnpm-workspace.yaml:1:1: expected a mapping");
+	deep.s[0] = 'x';
+	tree_file("pnpm-workspace.yaml", deep.s);
+	check_fails("pnpm-workspace.yaml:2:102: nested too deep");
 }
 END_TEST
 
@@ -725,6 +762,7 @@ int main(void)
 	tcase_add_test(tc, default_warned_about_once);
 	tcase_add_loop_test(tc, names_the_fault, 0, sizeof(faults) / sizeof(*faults));
 	tcase_add_test(tc, faults_in_other_files);
+	tcase_add_test(tc, pnpm_workspace);
 	tcase_add_test(tc, repeated_keys);
 	tcase_add_test(tc, source_imports);
 	tcase_add_test(tc, no_such_directory);
