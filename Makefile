@@ -17,7 +17,7 @@ QK_CFLAGS := -std=c11 -D_GNU_SOURCE -DQK_VERSION='"$(VERSION)"' -I. -fvisibility
 SAN_CFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 SAN_LOFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=undefined -fsanitize-undefined-trap-on-error)
 # What keying/ needs beside libc; the runner uses none of those parts.
-QK_LIBS := -lyaml
+QK_LIBS := -lgit2 -lyaml
 RUNNER_LDFLAGS := $(if $(filter 1,$(SAN)),,-static)
 
 SRC = $(sort $(wildcard $1/*.c))
