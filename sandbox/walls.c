@@ -5,6 +5,7 @@
 #include "sandbox/grants.h"
 #include "sandbox/landlock.h"
 #include "sandbox/layer.h"
+#include "sandbox/lift.h"
 #include "sandbox/namespace.h"
 #include "sandbox/outputs.h"
 #include "sandbox/overlay.h"
@@ -250,6 +251,8 @@ static int enter_overlay(struct qk_walls *w, const char *cwd, struct qk_err *err
 	if (w->lower_fd < 0)
 		return qk_fail(err, errno, "open '%s'", w->policy->root);
 	r = qk_layer_open(w->lower_fd, w->policy, w->layer, &w->layer_fd, &w->upper_fd, err);
+	if (!r)
+		r = qk_lift(w->policy, w->lower_fd, w->upper_fd, w->bound, &w->lifted, err);
 	if (r)
 		return r;
 	if (held) {
@@ -328,7 +331,7 @@ int qk_walls_settle(struct qk_walls *w, bool discard, struct qk_settled *ret, st
 	if (w->backend == QK_BACKEND_LANDLOCK || w->upper_fd < 0)
 		return 0;
 	if (!discard)
-		r = qk_settle(w->policy, w->lower_fd, w->upper_fd, ret, err);
+		r = qk_settle(w->policy, w->lower_fd, w->upper_fd, &w->lifted, ret, err);
 	u = unmount(w, r ? NULL : err);
 	if (discard || (!r && !ret->stray.n))
 		qk_layer_clear(w->layer_fd);
@@ -359,6 +362,7 @@ void qk_walls_release(struct qk_walls *w)
 	}
 	qk_strv_release(&w->made);
 	qk_strv_release(&w->files);
+	qk_strv_release(&w->lifted);
 	free(w->cwd);
 	w->cwd = NULL;
 }

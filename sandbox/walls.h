@@ -25,7 +25,7 @@
  *   - a file with several names is one file: declared under one, it can be read under all;
  *   - copying up reads: appending to, chmod of or renaming an undeclared file is refused;
  *   - rename(2) of a directory that was there before gives EXDEV, unless it is (in) an output and
- *     small (see layer.h); mv(1) copies instead;
+ *     small (see lift.h); mv(1) copies instead;
  *   - what is bound through is a mount point: renaming it, or onto it, is EBUSY;
  *   - another file system mounted inside the workspace shows as the empty directory beneath it,
  *     unless it is bound through;
@@ -84,6 +84,7 @@ struct qk_walls {
 	char *cwd;      /* the current directory as a string, re-entered when mounts change */
 	struct qk_strv made;  /* directories made for missing outputs, removed again if left empty */
 	struct qk_strv files; /* landlock alone: files made for the same reason */
+	struct qk_strv lifted; /* output directories copied into the layer, with all in them */
 	bool mounted;
 };
 
