@@ -58,7 +58,7 @@ static const struct {
 		"/q/a=rx /q/b=wd", false },
 	/* a number used again: another process, which starts where its parent is */
 	{ "7777777 fork() = 8888888\n8888888 fchdir(3</q/d>) = 0\n8888888 +++ exited with 0 "
-	  "+++\n7777777 fork() = 8888888\n8 "
+	  "+++\n7777777 fork() = 8888888\n8888888 "
 	  "unlink('a') = 0\n",
 		"/q/a=wd", false },
 	{ "7777777 +++ killed by SIGKILL +++\n", "", false },
