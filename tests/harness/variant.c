@@ -63,8 +63,8 @@ static void make_env(const struct run *r, struct qk_strv *env)
 
 	qk_strv_take(env, qk_asprintf("PATH=%s/bin:%s", r->top, path ? path : "/usr/bin:/bin"));
 	qk_strv_take(env, qk_asprintf("HOME=%s/home", r->top));
-	qk_strv_take(env, qk_asprintf("QK=%s%s", r->mode == MODE_BARE ? r->top : r->at->source,
-		r->mode == MODE_BARE ? "/bare" : ""));
+	qk_strv_take(env, r->mode == MODE_BARE ? qk_asprintf("QK=%s/bare", r->top) :
+						 qk_asprintf("QK=%s/include", r->at->build));
 	qk_strv_take(env, qk_asprintf("PROBES=%s/tests/probes", r->at->build));
 	env_push(env, "SRC", r->at->source);
 	env_push(env, "BUILD", r->at->build);

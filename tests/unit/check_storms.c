@@ -1,0 +1,87 @@
+/*
+ * Signals that reach a task while its calls wait for the recorder: children that end by the
+ * hundred, and threads that are signalled every 100 us, as Go's run time does. Without
+ * WAIT_KILLABLE_RECV such calls are made again for ever. QK_TEST_STORMS says how often (20).
+ */
+#include "sandbox/run.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char build[4096];
+static int rounds = 20;
+static enum qk_recorder_kind kinds[2];
+static int n_kinds;
+
+static void run(enum qk_recorder_kind k, char *const *argv)
+{
+	char *const envp[] = { (char *)"PATH=/usr/bin:/bin", NULL };
+	struct qk_run_spec spec = { .argv = argv, .envp = envp, .recorder = k, .tmpdir = "/tmp" };
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_run_result result;
+	struct qk_trace t;
+
+	qk_trace_init(&t);
+	qk_strv_push(&t.roots, build);
+	ck_assert_msg(!qk_run(&spec, &t, &result, &err), "%s", err.msg);
+	ck_assert_int_eq(result.status, 0);
+	ck_assert_msg(!t.incomplete, "%s", t.incomplete);
+	ck_assert_uint_ge(t.entries.n, 1);
+	qk_run_result_release(&result);
+	qk_trace_release(&t);
+}
+
+START_TEST(children)
+{
+	qk_autofree char *script = qk_asprintf(
+		"i=0; while [ $i -lt 500 ]; do : <'%s/probes/storm' & i=$((i+1)); done; wait",
+		build);
+	char *argv[] = { (char *)"/bin/sh", (char *)"-c", script, NULL };
+
+	for (int i = 0; i < rounds; i++)
+		run(kinds[_i], argv);
+}
+END_TEST
+
+START_TEST(threads)
+{
+	qk_autofree char *program = qk_asprintf("%s/probes/storm", build);
+	char *argv[] = { program, program, (char *)"200", NULL };
+
+	for (int i = 0; i < rounds; i++)
+		run(kinds[_i], argv);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	const char *given = getenv("QK_TEST_STORMS");
+	Suite *s = suite_create("storms");
+	SRunner *sr = srunner_create(s);
+	TCase *tc = tcase_create("storms");
+	enum qk_recorder_kind k;
+	char why[256];
+	int failed;
+
+	(void)argc;
+	if (given)
+		rounds = atoi(given);
+	if (!realpath(argv[0], build))
+		return 2;
+	*strrchr(build, '/') = '\0';
+	if (!qk_recorder_choose("seccomp", &k, why, sizeof(why), NULL))
+		kinds[n_kinds++] = k;
+	else
+		fprintf(stderr, "skipped: no seccomp recorder here\n");
+	suite_add_tcase(s, tc);
+	tcase_set_timeout(tc, 60 + 5.0 * rounds);
+	tcase_add_loop_test(tc, children, 0, n_kinds);
+	tcase_add_loop_test(tc, threads, 0, n_kinds);
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}
