@@ -243,6 +243,7 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 	t->layer = qk_asprintf("%s/layers/%llu.%llu", r->run, (unsigned long long)r->make_pid,
 		(unsigned long long)r->offset);
 	t->walls.layer = t->layer;
+	t->walls.spares = true;
 	bind_through(t);
 	return qk_mkdirs(t->layer, err);
 }

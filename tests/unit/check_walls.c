@@ -47,7 +47,7 @@ static struct qk_strv bound;
 static struct qk_buf output = QK_BUF_INIT; /* of the last command */
 static struct qk_buf report = QK_BUF_INIT; /* "+path" applied, "-path" stray, "!error", a line each */
 static const char *cwd = "."; /* beneath root */
-static bool discard;
+static bool discard, spares;
 
 static const char *at(const char *rel)
 {
@@ -139,6 +139,7 @@ static int play(enum qk_backend backend, const char *script, int out, int rep)
 	w.policy = &policy;
 	w.layer = layer;
 	w.bound = &bound;
+	w.spares = spares;
 	if (chdir(at(cwd)))
 		return 98 << 8;
 	if (qk_walls_enter(&w, &err)) {
@@ -483,6 +484,42 @@ START_TEST(lines_share_a_layer)
 }
 END_TEST
 
+static size_t count_spares(void)
+{
+	DIR *d = opendir(at(".qk"));
+	struct dirent *e;
+	size_t n = 0;
+
+	while ((e = readdir(d)))
+		n += !strncmp(e->d_name, "spare.", 6);
+	closedir(d);
+	return n;
+}
+
+START_TEST(spare_layers)
+{
+	SKIP_IF_CANNOT();
+	spares = true;
+	in_walls(_i, "echo m >made.txt; echo x >.qk/hidden; chmod 700 .");
+	ck_assert_uint_eq(count_spares(), 0); /* something is left in hidden/: no spare */
+	ck_assert(!there(".qk/layer/upper") && !there(".qk/layer/hidden"));
+	in_walls(_i, "echo m2 >made.txt; mkdir -p out; echo x >out/f");
+	ck_assert_uint_eq(count_spares(), 1);
+	ck_assert(!there(".qk/layer"));
+	mkdir(at(".qk/layer"), 0755);
+	chmod(root, 0751);
+	/* a layer with something in it is not replaced, an empty one is; it looks like the root */
+	ck_assert_int_eq(in_walls(_i, "stat -c %a . && cat made.txt out/f && echo t >temp"), 0);
+	ck_assert_str_eq(output.s, "751\nm2\nx\n");
+	ck_assert_str_eq(report.s, "-temp\n");
+	ck_assert_uint_eq(count_spares(), 0);
+	ck_assert_int_eq(in_walls(_i, "cat made.txt && rm temp"), 0);
+	ck_assert_str_eq(report.s, "");
+	ck_assert_uint_eq(count_spares(), 1);
+	spares = false;
+}
+END_TEST
+
 START_TEST(interrupted)
 {
 	SKIP_IF_CANNOT();
@@ -754,6 +791,7 @@ int main(void)
 	tcase_add_loop_test(tc, as_outside, 0, ALL);
 	tcase_add_loop_test(tc, root_chowns, 0, OVERLAYS);
 	tcase_add_loop_test(tc, lines_share_a_layer, 0, OVERLAYS);
+	tcase_add_loop_test(tc, spare_layers, 0, OVERLAYS);
 	tcase_add_loop_test(tc, interrupted, 0, OVERLAYS);
 	tcase_add_loop_test(tc, killed, 0, OVERLAYS);
 	tcase_add_loop_test(tc, planted_layer, 0, OVERLAYS);
