@@ -88,6 +88,8 @@ $(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk.a
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS) -lcheck -lsubunit -lm -lrt -lpthread
 
+# A program without a loader is one of the probes.
+LDFLAGS_static := -static
 $(PROBE_BIN): $O/tests/probes/%: tests/probes/%.c
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
@@ -98,25 +100,58 @@ $(PROBE_BIN): $O/tests/probes/%: tests/probes/%.c
 # Tests: `make check CASES='audit-* names'` runs some of the cases, V=1 shows those that pass too.
 
 CASES ?=
-DEMO := $O/demo
+BENCH ?=
+ROUNDS ?= 5
 HARNESS := $(call SRC,tests/harness)
 HARNESS_BIN := $O/tests/cases
-# A make of its own is given to the cases; what this one was started with is not theirs.
+# qk.mk as it stands once installed, so that cases, demo and measurements use this very build.
+QK_MK := $O/include/qk.mk
+# What this make was started with (job server, flags) is not for the makes that the cases start.
 CHECK = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(HARNESS_BIN) $(if $(filter 1,$(V)),-v) \
 	-m "$$(command -v make)" -s $(CURDIR) -b $(abspath $O)
+
+$(QK_MK): qk.mk
+	@mkdir -p $(@D)
+	@cp $< $@
 
 $(HARNESS_BIN): $(call OBJ,$(HARNESS)) $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcjson
 
+$O/bench/interleave: bench/interleave.c
+	$(call SAY,CC,$<)
+	@mkdir -p $(@D)
+	$Q$(CC) $(QK_CFLAGS) $(CFLAGS) -o $@ $<
+
 .PHONY: check unit demo bench help install uninstall clean
 
-check: all $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run all tests; CASES='glob...' some cases
+check: all $(QK_MK) $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run all tests; CASES='glob...' some cases
 	$Q$(CHECK) $(if $(CASES),,$(addprefix -u ,$(UNIT_BIN))) $(CASES)
 
-unit: $(UNIT_BIN) ## run the unit tests alone
+unit: $(UNIT_BIN) $(HARNESS_BIN) ## run the unit tests alone
 	$Q$(CHECK) $(addprefix -u ,$(UNIT_BIN)) no-cases
+
+demo: all $(QK_MK) ## show audit, a fix and enforce on the examples
+	$Qenv -u MAKEFLAGS -u MFLAGS -u MAKELEVEL examples/demo.sh $(CURDIR) $(abspath $O)/include \
+		$(abspath $O)/demo
+
+bench: all $(QK_MK) $O/bench/interleave ## measure against plain make; BENCH='true tree' some of it
+	$Qenv -u MAKEFLAGS -u MFLAGS -u MAKELEVEL QK=$(abspath $O)/include BUILD=$(abspath $O) \
+		ROUNDS=$(ROUNDS) bench/run.sh $(BENCH)
+
+# GNU Make looks for included files in PREFIX/include, so a plain `include qk.mk` finds it there.
+install: all ## install under PREFIX (/usr/local), below DESTDIR if set
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/qk $(DESTDIR)$(PREFIX)/libexec/qk
+	install -m 644 qk.mk $(DESTDIR)$(PREFIX)/include/qk.mk
+	install -m 755 $(PLUGIN_SO) $(DESTDIR)$(PREFIX)/lib/qk/qk.so
+	install -m 755 $(RUNNER_SH) $(DESTDIR)$(PREFIX)/libexec/qk/sh
+	$(if $(QK),install -d $(DESTDIR)$(PREFIX)/bin && install -m 755 $(QK) $(DESTDIR)$(PREFIX)/bin/qk)
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/include/qk.mk $(DESTDIR)$(PREFIX)/lib/qk/qk.so \
+		$(DESTDIR)$(PREFIX)/libexec/qk/sh $(DESTDIR)$(PREFIX)/bin/qk
+	-rmdir $(DESTDIR)$(PREFIX)/lib/qk $(DESTDIR)$(PREFIX)/libexec/qk
 
 clean: ## remove what was built (GNU Make 4.4.1 for the tests stays)
 	$Qfind $O -mindepth 1 -maxdepth 1 ! -name 'make-4.4.1*' -exec rm -rf {} +

@@ -36,7 +36,7 @@ struct seen {
 	UT_hash_handle hh;
 };
 
-enum { UNKNOWN, FITS, DIFFERS } static layout;
+static enum { UNKNOWN, FITS, DIFFERS } layout;
 
 static struct file *(*lookup)(const char *name);
 

@@ -39,8 +39,8 @@ static bool holds_only(const struct qk_json *v, enum qk_json_type type)
 	return v->type == QK_JSON_ARRAY;
 }
 
-static int check_grant(const struct qk_json *v, const char *where, const struct grant *g,
-	struct qk_err *err)
+static int check_grant(
+	const struct qk_json *v, const char *where, const struct grant *g, struct qk_err *err)
 {
 	if (v->type == QK_JSON_NULL || ((g->shapes & YES_NO) && v->type == QK_JSON_BOOL) ||
 		((g->shapes & STRINGS) && holds_only(v, QK_JSON_STRING)) ||
@@ -66,7 +66,8 @@ static int read_grants(struct qk_workspace *ws, const struct qk_json *sandbox, c
 		while (g->key && strcmp(g->key, m->key))
 			g++;
 		if (!g->key)
-			qk_workspace_warn(ws, m->value, "unknown field \"qk:sandbox\".%s.%s", where, m->key);
+			qk_workspace_warn(
+				ws, m->value, "unknown field \"qk:sandbox\".%s.%s", where, m->key);
 		else
 			r = check_grant(m->value, where, g, err);
 		if (r)
@@ -94,8 +95,8 @@ static int read_names(struct qk_workspace *ws, const struct qk_json *from, const
 	return 0;
 }
 
-static void warn_others(struct qk_workspace *ws, const struct qk_json *v, const char *of,
-	const char *const *known)
+static void warn_others(
+	struct qk_workspace *ws, const struct qk_json *v, const char *of, const char *const *known)
 {
 	for (uint32_t i = 0; i < v->n; i++) {
 		const char *const *k = known;
@@ -111,8 +112,8 @@ static void warn_others(struct qk_workspace *ws, const struct qk_json *v, const 
 static int read_sandbox(struct qk_workspace *ws, const struct qk_json *v, struct qk_declared *ret,
 	struct qk_err *err)
 {
-	static const char *const known[] = { "scratch", "allow", "deny", "ignore", "weakerWhenNested",
-		NULL };
+	static const char *const known[] = { "scratch", "allow", "deny", "ignore",
+		"weakerWhenNested", NULL };
 	int r;
 
 	if (!v || v->type == QK_JSON_NULL)
@@ -159,15 +160,16 @@ static int read_ultracache(struct qk_workspace *ws, const struct qk_json *v,
 		ret->ultracache = QK_ULTRACACHE_OFF;
 	else
 		return qk_json_fail(qk_json_get(v, "mode"), err,
-			"\"qk:ultracache\".mode must be \"on\", \"record\" or \"off\", not \"%s\"", mode);
+			"\"qk:ultracache\".mode must be \"on\", \"record\" or \"off\", not \"%s\"",
+			mode);
 	r = read_names(ws, v, "ignoreReads", &ret->ignore_reads, &ret->ignore_reads_at, err);
 	if (!r)
 		r = read_names(ws, v, "uncheckedOutputs", &ret->unchecked_outputs, NULL, err);
 	return r;
 }
 
-void qk_declared_warn_unknown(struct qk_workspace *ws, const struct qk_json *v,
-	const char *const *known)
+void qk_declared_warn_unknown(
+	struct qk_workspace *ws, const struct qk_json *v, const char *const *known)
 {
 	for (uint32_t i = 0; v && v->type == QK_JSON_OBJECT && i < v->n; i++) {
 		const char *const *k = known;
@@ -177,12 +179,13 @@ void qk_declared_warn_unknown(struct qk_workspace *ws, const struct qk_json *v,
 		while (*k && strcmp(*k, v->members[i].key))
 			k++;
 		if (!*k)
-			qk_workspace_warn(ws, v->members[i].value, "unknown field \"%s\"", v->members[i].key);
+			qk_workspace_warn(
+				ws, v->members[i].value, "unknown field \"%s\"", v->members[i].key);
 	}
 }
 
-int qk_declared_read(struct qk_workspace *ws, const struct qk_json *target,
-	struct qk_declared *ret, struct qk_err *err)
+int qk_declared_read(struct qk_workspace *ws, const struct qk_json *target, struct qk_declared *ret,
+	struct qk_err *err)
 {
 	static const char *const known[] = { "qk:sandbox", "qk:ultracache", "qk:warm", NULL };
 	const struct qk_json *ultracache = NULL;

@@ -9,11 +9,11 @@
 #include "keying/workspace.h"
 
 /* target is the merged object. Everything in ret points into it or the workspace's arena. */
-int qk_declared_read(struct qk_workspace *ws, const struct qk_json *target,
-	struct qk_declared *ret, struct qk_err *err);
+int qk_declared_read(struct qk_workspace *ws, const struct qk_json *target, struct qk_declared *ret,
+	struct qk_err *err);
 
 /* Warns about members of v that begin with "qk:", but for the known ones (NULL-terminated). */
-void qk_declared_warn_unknown(struct qk_workspace *ws, const struct qk_json *v,
-	const char *const *known);
+void qk_declared_warn_unknown(
+	struct qk_workspace *ws, const struct qk_json *v, const char *const *known);
 
 #endif

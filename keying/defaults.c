@@ -22,8 +22,8 @@ static const struct qk_json *without(struct qk_arena *a, const struct qk_json *v
 	return qk_json_new_object(a, v, members, n);
 }
 
-static const struct qk_json *with(struct qk_arena *a, const struct qk_json *v, const char *key,
-	const struct qk_json *value)
+static const struct qk_json *with(
+	struct qk_arena *a, const struct qk_json *v, const char *key, const struct qk_json *value)
 {
 	qk_autofree struct qk_json_member *members = qk_alloc((v->n + 1) * sizeof(*members));
 	uint32_t i = 0;
@@ -72,7 +72,8 @@ static int filter_matches(struct qk_workspace *ws, const struct qk_project *proj
 
 /* All entries of one key that apply, laid over each other; NULL if none does. */
 static int merge_entries(struct qk_workspace *ws, const struct qk_project *project,
-	const char *executor, const struct qk_json *value, const struct qk_json **ret, struct qk_err *err)
+	const char *executor, const struct qk_json *value, const struct qk_json **ret,
+	struct qk_err *err)
 {
 	const struct qk_json *const *entries = value->type == QK_JSON_ARRAY ? value->items : &value;
 	uint32_t n = value->type == QK_JSON_ARRAY ? value->n : 1;
@@ -84,7 +85,8 @@ static int merge_entries(struct qk_workspace *ws, const struct qk_project *proje
 		int r;
 
 		if (entry->type != QK_JSON_OBJECT)
-			return qk_json_fail(entry, err, "\"targetDefaults\" must hold objects, not %s",
+			return qk_json_fail(entry, err,
+				"\"targetDefaults\" must hold objects, not %s",
 				qk_json_type_name(entry->type));
 		if (value->type == QK_JSON_ARRAY) {
 			r = filter_matches(ws, project, executor, entry, &applies, err);

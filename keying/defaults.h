@@ -9,7 +9,8 @@
 #include "base/err.h"
 #include "keying/workspace.h"
 
-/* Lays target (merged, without shorthand) over the defaults for it; project has name, root, tags. */
+/* Lays target (merged, without shorthand) over the defaults for it; project has name, root, tags.
+ */
 int qk_defaults_apply(struct qk_workspace *ws, const struct qk_project *project, const char *name,
 	const struct qk_json *target, const struct qk_json **ret, struct qk_err *err);
 

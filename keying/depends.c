@@ -35,7 +35,8 @@ static int by_key(const void *key, const void *b)
 }
 
 /* True if what is asked for (the text behind the name in package.json) is this project. */
-static bool is_asked(const struct qk_project *asker, const struct qk_project *p, const char *version)
+static bool is_asked(
+	const struct qk_project *asker, const struct qk_project *p, const char *version)
 {
 	static const char workspace[] = "workspace:", file[] = "file:";
 
@@ -52,8 +53,8 @@ static bool is_asked(const struct qk_project *asker, const struct qk_project *p,
 }
 
 /* A package asked for in more than one section counts as in the one named last here. */
-static const char *const sections[] = { "optionalDependencies", "peerDependencies", "devDependencies",
-	"dependencies" };
+static const char *const sections[] = { "optionalDependencies", "peerDependencies",
+	"devDependencies", "dependencies" };
 enum { N_SECTIONS = sizeof(sections) / sizeof(*sections) };
 
 static void add_packages(struct resolve *rs, const struct qk_project *p)
@@ -63,15 +64,16 @@ static void add_packages(struct resolve *rs, const struct qk_project *p)
 
 		for (uint32_t i = 0; list && list->type == QK_JSON_OBJECT && i < list->n; i++) {
 			const struct qk_json_member *m = &list->members[i];
-			const struct package *found = bsearch(
-				m->key, rs->packages, rs->n_packages, sizeof(*rs->packages), by_key);
+			const struct package *found = bsearch(m->key, rs->packages, rs->n_packages,
+				sizeof(*rs->packages), by_key);
 			struct qk_project_dep dep = { .at = m->value };
 			bool elsewhere = false;
 
 			if (!found || found->project == p || m->value->type != QK_JSON_STRING)
 				continue;
 			for (int over = s + 1; over < N_SECTIONS && !elsewhere; over++)
-				elsewhere = qk_json_get(qk_json_get(p->package, sections[over]), m->key);
+				elsewhere = qk_json_get(
+					qk_json_get(p->package, sections[over]), m->key);
 			if (elsewhere || !is_asked(p, found->project, m->value->s))
 				continue;
 			dep.project = found->project;
@@ -110,7 +112,8 @@ static void warn_unmatched(struct resolve *rs, const struct qk_json *implicit)
 			any = rs->chosen[j];
 		if (!any)
 			qk_workspace_warn(rs->ws, implicit->items[i],
-				"\"implicitDependencies\": \"%s\" is no project", implicit->items[i]->s);
+				"\"implicitDependencies\": \"%s\" is no project",
+				implicit->items[i]->s);
 	}
 }
 
@@ -169,7 +172,9 @@ static void add_implicit(struct resolve *rs, const struct qk_project *p)
 		mark(rs, p->implicit, true, true, false, rs->chosen);
 	mark(rs, p->implicit, true, false, true, rs->dropped);
 	for (size_t i = 0; i < ws->n_projects; i++) {
-		struct qk_project_dep dep = { .project = &ws->projects[i], .at = p->implicit, .implicit = true };
+		struct qk_project_dep dep = {
+			.project = &ws->projects[i], .at = p->implicit, .implicit = true
+		};
 
 		if (rs->chosen[i] && i != p->index)
 			qk_vec_push(&rs->deps, dep);
@@ -204,10 +209,30 @@ static void finish(struct resolve *rs, struct qk_project *p)
 	p->n_deps = n;
 }
 
+/* Nx reads the sources if it is told so or if one of these is installed, and not told otherwise. */
+static void warn_sources(struct qk_workspace *ws)
+{
+	static const char *const packages[] = { "@nx/workspace", "@nx/js", "@nx/node", "@nx/next",
+		"@nx/react", "@nx/angular", "@nx/web" };
+	const struct qk_json *config = qk_json_get(qk_json_get(ws->nx, "pluginsConfig"), "@nx/js");
+	const struct qk_json *analyze = qk_json_get(config, "analyzeSourceFiles"), *at = config;
+
+	for (size_t i = 0; !config && !at && i < sizeof(packages) / sizeof(*packages); i++) {
+		at = qk_json_get(qk_json_get(ws->package, "dependencies"), packages[i]);
+		if (!at)
+			at = qk_json_get(qk_json_get(ws->package, "devDependencies"), packages[i]);
+	}
+	if (at && (!analyze || qk_json_is_true(analyze)))
+		qk_workspace_warn(ws, at,
+			"Nx takes imports in sources for dependencies of projects here: what no "
+			"package.json says, qk needs in \"implicitDependencies\"");
+}
+
 void qk_depends_resolve(struct qk_workspace *ws)
 {
 	struct resolve rs = { .ws = ws };
 
+	warn_sources(ws);
 	rs.packages = qk_alloc(ws->n_projects * sizeof(*rs.packages));
 	rs.chosen = qk_alloc(ws->n_projects * sizeof(bool));
 	rs.dropped = qk_alloc(ws->n_projects * sizeof(bool));

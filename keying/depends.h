@@ -3,7 +3,8 @@
  * in a version the workspace has (workspace:, *, a file: of its directory, a range its version
  * lies in), or if implicitDependencies selects it; a pattern with ! there takes edges away.
  *
- * Nx also reads the imports of TypeScript and JavaScript sources; qk does not.
+ * Nx may also read the imports of TypeScript and JavaScript sources; qk does not, and warns where Nx
+ * would.
  */
 #ifndef QK_KEYING_DEPENDS_H
 #define QK_KEYING_DEPENDS_H

@@ -60,7 +60,7 @@ void qk_dependson_free(struct qk_dependson *d)
 
 	if (!d)
 		return;
-	HASH_ITER(hh, d->answers, a, next) {
+	HASH_ITER (hh, d->answers, a, next) {
 		HASH_DEL(d->answers, a);
 		free(a);
 	}
@@ -103,7 +103,8 @@ static void add(struct qk_dependson *d, const struct qk_wanted *w)
 		any = true;
 	}
 	if (!any)
-		qk_workspace_warn(d->ws, w->at, "\"dependsOn\": no project has a target \"%s\"", w->target);
+		qk_workspace_warn(
+			d->ws, w->at, "\"dependsOn\": no project has a target \"%s\"", w->target);
 }
 
 /*
@@ -123,11 +124,13 @@ static void add_text(struct qk_dependson *d, const struct qk_target *t, const st
 		return;
 	}
 	one_project(d, t->project, &w);
-	for (const char *colon = strrchr(item->s, ':'); colon && !qk_project_target(t->project, item->s);) {
+	for (const char *colon = strrchr(item->s, ':');
+		colon && !qk_project_target(t->project, item->s);) {
 		qk_autofree char *name = qk_strndup(item->s, (size_t)(colon - item->s));
 		const struct qk_project *p = qk_workspace_project(d->ws, name);
 
-		if (p && (!named || (!qk_project_target(named, rest) && qk_project_target(p, colon + 1)))) {
+		if (p && (!named || (!qk_project_target(named, rest) &&
+					    qk_project_target(p, colon + 1)))) {
 			named = p;
 			rest = colon + 1;
 		}
@@ -141,8 +144,9 @@ static void add_text(struct qk_dependson *d, const struct qk_target *t, const st
 		one_project(d, named, &w);
 		w.target = rest;
 		if (!qk_select_is_glob(rest) && !qk_project_target(named, rest)) {
-			qk_workspace_warn(d->ws, item, "\"dependsOn\": project \"%s\" has no target \"%s\"",
-				named->name, rest);
+			qk_workspace_warn(d->ws, item,
+				"\"dependsOn\": project \"%s\" has no target \"%s\"", named->name,
+				rest);
 			return;
 		}
 	}
@@ -150,8 +154,8 @@ static void add_text(struct qk_dependson *d, const struct qk_target *t, const st
 }
 
 /* The projects an array of patterns selects; asked once for every array. */
-static const struct answer *select_projects(struct qk_dependson *d, const struct qk_json *patterns,
-	const char *const *v, size_t n)
+static const struct answer *select_projects(
+	struct qk_dependson *d, const struct qk_json *patterns, const char *const *v, size_t n)
 {
 	const struct qk_workspace *ws = d->ws;
 	struct answer *a;
@@ -266,7 +270,8 @@ int qk_dependson_read(struct qk_dependson *d, const struct qk_target *t, struct 
 		else if (item->type == QK_JSON_OBJECT)
 			r = add_object(d, t, item, err);
 		else
-			r = qk_json_fail(item, err, "\"dependsOn\" must hold strings and objects, not %s",
+			r = qk_json_fail(item, err,
+				"\"dependsOn\" must hold strings and objects, not %s",
 				qk_json_type_name(item->type));
 	}
 	if (r)

@@ -11,7 +11,7 @@
 /* One thing asked for. */
 struct qk_wanted {
 	const char *target;
-	bool dependencies;                       /* of every project this one depends on */
+	bool dependencies;                        /* of every project this one depends on */
 	const struct qk_project *const *projects; /* else: of these */
 	size_t n_projects;
 	bool forward_params, forward_options;

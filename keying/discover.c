@@ -63,11 +63,12 @@ static void note(struct listing *l, int fd, const struct dirent *e)
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
 		if (!strcmp(e->d_name, files[i].name))
 			*files[i].there = type == DT_REG ||
-				(type == DT_LNK && !fstatat(fd, e->d_name, &st, 0) && S_ISREG(st.st_mode));
+					  (type == DT_LNK && !fstatat(fd, e->d_name, &st, 0) &&
+						  S_ISREG(st.st_mode));
 }
 
-static const struct qk_ignore *add_rules(struct walk *w, int fd, const char *name, const char *dir,
-	const struct qk_ignore *rules)
+static const struct qk_ignore *add_rules(
+	struct walk *w, int fd, const char *name, const char *dir, const struct qk_ignore *rules)
 {
 	qk_autobuf struct qk_buf text = QK_BUF_INIT;
 
@@ -98,7 +99,9 @@ static int walk_dir(struct walk *w, struct qk_buf *path, const struct qk_ignore 
 	closedir(d); /* before going deeper: a deep tree needs no descriptor a level */
 	if (len)
 		qk_buf_addch(path, '/');
-	f = (struct qk_found){ .project = l.project, .project_local = l.project_local, .package = l.package };
+	f = (struct qk_found){
+		.project = l.project, .project_local = l.project_local, .package = l.package
+	};
 	if (rules && l.project) {
 		qk_buf_addstr(path, "project.json");
 		f.project = !qk_ignore_has(rules, path->s, false);

@@ -17,7 +17,8 @@ struct qk_found {
 	bool project, project_local, package;
 };
 
-/* Everything below root, in byte order of dir, in the arena. Only an unreadable root is an error. */
+/* Everything below root, in byte order of dir, in the arena. Only an unreadable root is an error.
+ */
 int qk_discover(struct qk_arena *a, const char *root, struct qk_found **ret, size_t *ret_n,
 	struct qk_err *err);
 

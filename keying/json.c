@@ -77,8 +77,8 @@ static int get_typed(const struct qk_json *v, const char *key, enum qk_json_type
 	return 0;
 }
 
-int qk_json_get_string(const struct qk_json *v, const char *key, const char **ret,
-	struct qk_err *err)
+int qk_json_get_string(
+	const struct qk_json *v, const char *key, const char **ret, struct qk_err *err)
 {
 	const struct qk_json *m;
 	int r = get_typed(v, key, QK_JSON_STRING, &m, err);
@@ -98,8 +98,8 @@ int qk_json_get_bool(const struct qk_json *v, const char *key, bool *ret, struct
 	return r;
 }
 
-int qk_json_get_array(const struct qk_json *v, const char *key, const struct qk_json **ret,
-	struct qk_err *err)
+int qk_json_get_array(
+	const struct qk_json *v, const char *key, const struct qk_json **ret, struct qk_err *err)
 {
 	const struct qk_json *m;
 	int r = get_typed(v, key, QK_JSON_ARRAY, &m, err);
@@ -109,8 +109,8 @@ int qk_json_get_array(const struct qk_json *v, const char *key, const struct qk_
 	return r;
 }
 
-int qk_json_get_object(const struct qk_json *v, const char *key, const struct qk_json **ret,
-	struct qk_err *err)
+int qk_json_get_object(
+	const struct qk_json *v, const char *key, const struct qk_json **ret, struct qk_err *err)
 {
 	const struct qk_json *m;
 	int r = get_typed(v, key, QK_JSON_OBJECT, &m, err);
@@ -120,8 +120,8 @@ int qk_json_get_object(const struct qk_json *v, const char *key, const struct qk
 	return r;
 }
 
-int qk_json_get_strings(const struct qk_json *v, const char *key, const struct qk_json **ret,
-	struct qk_err *err)
+int qk_json_get_strings(
+	const struct qk_json *v, const char *key, const struct qk_json **ret, struct qk_err *err)
 {
 	const struct qk_json *m;
 	int r = get_typed(v, key, QK_JSON_ARRAY, &m, err);
@@ -130,8 +130,8 @@ int qk_json_get_strings(const struct qk_json *v, const char *key, const struct q
 		return r;
 	for (uint32_t i = 0; i < m->n; i++)
 		if (m->items[i]->type != QK_JSON_STRING)
-			return qk_json_fail(m->items[i], err, "\"%s\" must hold strings, not %s", key,
-				qk_json_type_name(m->items[i]->type));
+			return qk_json_fail(m->items[i], err, "\"%s\" must hold strings, not %s",
+				key, qk_json_type_name(m->items[i]->type));
 	*ret = m;
 	return 0;
 }
@@ -155,8 +155,9 @@ bool qk_json_equal(const struct qk_json *a, const struct qk_json *b)
 	switch (a->type) {
 	case QK_JSON_NULL: return true;
 	case QK_JSON_BOOL: return a->boolean == b->boolean;
-	case QK_JSON_NUMBER: return !(strtod(a->s, NULL) < strtod(b->s, NULL)) &&
-		!(strtod(a->s, NULL) > strtod(b->s, NULL));
+	case QK_JSON_NUMBER:
+		return !(strtod(a->s, NULL) < strtod(b->s, NULL)) &&
+		       !(strtod(a->s, NULL) > strtod(b->s, NULL));
 	case QK_JSON_STRING: return !strcmp(a->s, b->s);
 	case QK_JSON_ARRAY:
 		for (uint32_t i = 0; a->n == b->n && i < a->n; i++)
@@ -167,8 +168,8 @@ bool qk_json_equal(const struct qk_json *a, const struct qk_json *b)
 		for (uint32_t i = 0; a->n == b->n && i < a->n; i++) {
 			/* mostly they are in the same order: look there first */
 			const struct qk_json *other = strcmp(a->members[i].key, b->members[i].key)
-				? qk_json_get(b, a->members[i].key)
-				: b->members[i].value;
+							      ? qk_json_get(b, a->members[i].key)
+							      : b->members[i].value;
 
 			if (!other || !qk_json_equal(a->members[i].value, other))
 				return false;
@@ -208,7 +209,8 @@ static int by_key(const void *a, const void *b)
 
 static void write_object(struct qk_buf *out, const struct qk_json *v, bool sorted)
 {
-	qk_autofree const struct qk_json_member **order = qk_alloc(v->n * sizeof(struct qk_json_member *));
+	qk_autofree const struct qk_json_member **order =
+		qk_alloc(v->n * sizeof(struct qk_json_member *));
 
 	for (uint32_t i = 0; i < v->n; i++)
 		order[i] = &v->members[i];
@@ -262,8 +264,8 @@ static struct qk_json *new_at(struct qk_arena *a, enum qk_json_type type, const 
 	return v;
 }
 
-const struct qk_json *qk_json_new_string(struct qk_arena *a, const struct qk_json *at,
-	const char *s)
+const struct qk_json *qk_json_new_string(
+	struct qk_arena *a, const struct qk_json *at, const char *s)
 {
 	struct qk_json *v = new_at(a, QK_JSON_STRING, at);
 
@@ -280,8 +282,8 @@ const struct qk_json *qk_json_new_bool(struct qk_arena *a, const struct qk_json 
 	return v;
 }
 
-const struct qk_json *qk_json_new_array(struct qk_arena *a, const struct qk_json *at,
-	const struct qk_json *const *items, size_t n)
+const struct qk_json *qk_json_new_array(
+	struct qk_arena *a, const struct qk_json *at, const struct qk_json *const *items, size_t n)
 {
 	struct qk_json *v = new_at(a, QK_JSON_ARRAY, at);
 	const struct qk_json **copy = qk_arena_alloc(a, n * sizeof(*copy));

@@ -23,11 +23,11 @@ enum qk_json_type {
 };
 
 struct qk_json {
-	enum qk_json_type type;
+	enum qk_json_type type : 8;
+	bool boolean;
 	uint32_t line, column; /* from 1; 0 = made by merging, of no one place */
 	uint32_t n;            /* bytes of a string or number's text, items, members */
-	bool boolean;
-	const char *file; /* as given to qk_json_parse */
+	const char *file;      /* as given to qk_json_parse */
 	union {
 		const char *s; /* terminated; of a number its text as written */
 		const struct qk_json *const *items;
@@ -59,16 +59,16 @@ const char *qk_json_type_name(enum qk_json_type type);
  * Typed members. An absent member (or null) leaves *ret as it was and is 0; one of another type is
  * -EINVAL: `file:3:9: "cache" must be true or false, not a string`. v must be an object or NULL.
  */
-int qk_json_get_string(const struct qk_json *v, const char *key, const char **ret,
-	struct qk_err *err);
+int qk_json_get_string(
+	const struct qk_json *v, const char *key, const char **ret, struct qk_err *err);
 int qk_json_get_bool(const struct qk_json *v, const char *key, bool *ret, struct qk_err *err);
-int qk_json_get_array(const struct qk_json *v, const char *key, const struct qk_json **ret,
-	struct qk_err *err);
-int qk_json_get_object(const struct qk_json *v, const char *key, const struct qk_json **ret,
-	struct qk_err *err);
+int qk_json_get_array(
+	const struct qk_json *v, const char *key, const struct qk_json **ret, struct qk_err *err);
+int qk_json_get_object(
+	const struct qk_json *v, const char *key, const struct qk_json **ret, struct qk_err *err);
 /* An array of strings; a single string is refused. */
-int qk_json_get_strings(const struct qk_json *v, const char *key, const struct qk_json **ret,
-	struct qk_err *err);
+int qk_json_get_strings(
+	const struct qk_json *v, const char *key, const struct qk_json **ret, struct qk_err *err);
 
 bool qk_json_is(const struct qk_json *v, const char *s); /* a string equal to s */
 bool qk_json_is_true(const struct qk_json *v);
@@ -83,11 +83,11 @@ bool qk_json_equal(const struct qk_json *a, const struct qk_json *b);
 void qk_json_write(struct qk_buf *out, const struct qk_json *v, bool sorted);
 
 /* Making values. Positions are taken from `at` (which may be NULL). Strings are copied. */
-const struct qk_json *qk_json_new_string(struct qk_arena *a, const struct qk_json *at,
-	const char *s);
+const struct qk_json *qk_json_new_string(
+	struct qk_arena *a, const struct qk_json *at, const char *s);
 const struct qk_json *qk_json_new_bool(struct qk_arena *a, const struct qk_json *at, bool b);
-const struct qk_json *qk_json_new_array(struct qk_arena *a, const struct qk_json *at,
-	const struct qk_json *const *items, size_t n);
+const struct qk_json *qk_json_new_array(
+	struct qk_arena *a, const struct qk_json *at, const struct qk_json *const *items, size_t n);
 /* members is copied, what it points to is not. */
 const struct qk_json *qk_json_new_object(struct qk_arena *a, const struct qk_json *at,
 	const struct qk_json_member *members, size_t n);

@@ -77,7 +77,8 @@ static int skip(struct parser *ps)
 				if (*ps->p == '\n') {
 					ps->line++;
 					ps->line_start = ps->p + 1;
-				} else if (*ps->p == '*' && ps->end - ps->p > 1 && ps->p[1] == '/') {
+				} else if (*ps->p == '*' && ps->end - ps->p > 1 &&
+					   ps->p[1] == '/') {
 					break;
 				}
 			}
@@ -105,19 +106,25 @@ static struct qk_json *new_value(struct parser *ps, enum qk_json_type type, cons
 	return v;
 }
 
-/* Length of the UTF-8 sequence at p, 0 if it is none: no overlong forms, surrogates, or > U+10FFFF. */
+/* Length of the UTF-8 sequence at p, 0 if it is none: no overlong forms, surrogates, or > U+10FFFF.
+ */
 static size_t utf8_len(const char *s, const char *end)
 {
 	const unsigned char *p = (const unsigned char *)s;
-	size_t n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
+	size_t n = *p < 0x80   ? 1
+		   : *p < 0xc2 ? 0
+		   : *p < 0xe0 ? 2
+		   : *p < 0xf0 ? 3
+		   : *p < 0xf5 ? 4
+			       : 0;
 
 	if (n > (size_t)(end - s))
 		return 0;
 	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) || (*p == 0xf0 && p[1] < 0x90) ||
-		(*p == 0xf4 && p[1] > 0x8f))
+	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
+		(*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
 		return 0;
 	return n;
 }
@@ -177,8 +184,9 @@ static int parse_escape(struct parser *ps)
 	}
 	c = hex4(p, ps->end);
 	if (c < 0)
-		return fail_at(ps, p, p[1] == 'u' ? "expected four hexadecimal digits behind \\u"
-						  : "an unknown escape in a string");
+		return fail_at(ps, p,
+			p[1] == 'u' ? "expected four hexadecimal digits behind \\u"
+				    : "an unknown escape in a string");
 	ps->p += 6;
 	if (c >= 0xd800 && c < 0xdc00) {
 		int32_t low = hex4(ps->p, ps->end);
@@ -349,7 +357,8 @@ static int parse_array(struct parser *ps, const struct qk_json **ret)
 
 static int by_hash(const void *a, const void *b)
 {
-	const struct member *x = *(const struct member *const *)a, *y = *(const struct member *const *)b;
+	const struct member *x = *(const struct member *const *)a,
+			    *y = *(const struct member *const *)b;
 	int c;
 
 	if (x->hash != y->hash)
@@ -508,10 +517,8 @@ static int parse_value(struct parser *ps, const struct qk_json **ret)
 		*ret = v;
 		return parse_string(ps, &v->s, &v->n);
 	case '-':
-	case '0' ... '9':
-		return parse_number(ps, ret);
-	default:
-		return parse_word(ps, ret);
+	case '0' ... '9': return parse_number(ps, ret);
+	default: return parse_word(ps, ret);
 	}
 }
 
@@ -532,7 +539,8 @@ int qk_json_parse(struct qk_arena *a, const char *file, const char *p, size_t n,
 	int r;
 
 	if (n > QK_JSON_SIZE_MAX)
-		return qk_fail(err, -EFBIG, "%s: larger than %d MB", file, QK_JSON_SIZE_MAX / 1000000);
+		return qk_fail(
+			err, -EFBIG, "%s: larger than %d MB", file, QK_JSON_SIZE_MAX / 1000000);
 	if (n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
 		ps.p += 3;
 	ps.line_start = ps.p;
@@ -551,8 +559,8 @@ int qk_json_parse(struct qk_arena *a, const char *file, const char *p, size_t n,
 	return r;
 }
 
-int qk_json_read(struct qk_arena *a, const char *path, const char *name,
-	const struct qk_json **ret, const struct qk_json_repeat **repeats, struct qk_err *err)
+int qk_json_read(struct qk_arena *a, const char *path, const char *name, const struct qk_json **ret,
+	const struct qk_json_repeat **repeats, struct qk_err *err)
 {
 	qk_autobuf struct qk_buf text = QK_BUF_INIT;
 	struct qk_err why = QK_ERR_INIT;

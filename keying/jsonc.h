@@ -37,8 +37,9 @@ struct qk_json_repeat {
 int qk_json_parse(struct qk_arena *a, const char *file, const char *p, size_t n,
 	const struct qk_json **ret, const struct qk_json_repeat **repeats, struct qk_err *err);
 
-/* The same of a file; path is opened, name is how it is called (copied). -ENOENT says nothing wrong. */
-int qk_json_read(struct qk_arena *a, const char *path, const char *name,
-	const struct qk_json **ret, const struct qk_json_repeat **repeats, struct qk_err *err);
+/* The same of a file; path is opened, name is how it is called (copied). -ENOENT says nothing
+ * wrong. */
+int qk_json_read(struct qk_arena *a, const char *path, const char *name, const struct qk_json **ret,
+	const struct qk_json_repeat **repeats, struct qk_err *err);
 
 #endif

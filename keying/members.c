@@ -33,8 +33,8 @@ static void add(struct patterns *p, const char *s)
 		qk_vec_push(&p->select, qk_arena_strdup(p->arena, b.s + 1));
 }
 
-static int add_all(struct patterns *p, const struct qk_json *from, const char *key,
-	struct qk_err *err)
+static int add_all(
+	struct patterns *p, const struct qk_json *from, const char *key, struct qk_err *err)
 {
 	const struct qk_json *list = NULL;
 	int r = qk_json_get_strings(from, key, &list, err);
@@ -56,40 +56,71 @@ static int add_workspaces(struct patterns *p, const struct qk_json *package, str
 
 static int yaml_fail(const yaml_mark_t *at, struct qk_err *err, const char *what)
 {
-	return qk_fail(err, -EINVAL, "pnpm-workspace.yaml:%zu:%zu: %s", at->line + 1, at->column + 1,
-		what);
+	return qk_fail(err, -EINVAL, "pnpm-workspace.yaml:%zu:%zu: %s", at->line + 1,
+		at->column + 1, what);
 }
 
-/* The strings of the sequence under the top mapping's "packages". */
-static int read_packages(struct patterns *p, yaml_document_t *doc, struct qk_err *err)
+enum { YAML_DEPTH_MAX = 100 };
+
+/*
+ * Takes one event while reading the strings of the sequence under the top mapping's "packages".
+ * Events and not a document: libyaml takes minutes for text that nests deeply, and can be stopped.
+ */
+struct yaml_state {
+	int depth;
+	bool is_value; /* in the top mapping: what comes is the value of a key */
+	bool wanted;   /* ... of "packages" */
+};
+
+static int take_event(
+	struct patterns *p, struct yaml_state *st, const yaml_event_t *e, struct qk_err *err)
 {
-	yaml_node_t *top = yaml_document_get_root_node(doc);
+	bool opens = e->type == YAML_SEQUENCE_START_EVENT || e->type == YAML_MAPPING_START_EVENT;
+	bool closes = e->type == YAML_SEQUENCE_END_EVENT || e->type == YAML_MAPPING_END_EVENT;
+	bool is_node = opens || e->type == YAML_SCALAR_EVENT || e->type == YAML_ALIAS_EVENT;
+	const char *text = e->type == YAML_SCALAR_EVENT ? (const char *)e->data.scalar.value : NULL;
 
-	if (!top || (top->type == YAML_SCALAR_NODE && !top->data.scalar.length))
-		return 0;
-	if (top->type != YAML_MAPPING_NODE)
-		return yaml_fail(&top->start_mark, err, "expected a mapping");
-	for (yaml_node_pair_t *pair = top->data.mapping.pairs.start; pair < top->data.mapping.pairs.top;
-		pair++) {
-		yaml_node_t *key = yaml_document_get_node(doc, pair->key);
-		yaml_node_t *list = yaml_document_get_node(doc, pair->value);
-
-		if (key->type != YAML_SCALAR_NODE || strcmp((char *)key->data.scalar.value, "packages"))
-			continue;
-		if (list->type == YAML_SCALAR_NODE && !list->data.scalar.length)
-			return 0;
-		if (list->type != YAML_SEQUENCE_NODE)
-			return yaml_fail(&list->start_mark, err, "\"packages\" must be a sequence");
-		for (yaml_node_item_t *i = list->data.sequence.items.start;
-			i < list->data.sequence.items.top; i++) {
-			yaml_node_t *item = yaml_document_get_node(doc, *i);
-
-			if (item->type != YAML_SCALAR_NODE)
-				return yaml_fail(&item->start_mark, err, "\"packages\" must hold strings");
-			add(p, (char *)item->data.scalar.value);
-		}
+	if (is_node && !st->depth && e->type != YAML_MAPPING_START_EVENT && !(text && !*text))
+		return yaml_fail(&e->start_mark, err, "expected a mapping");
+	if (is_node && st->depth == 1 && st->is_value && st->wanted &&
+		e->type != YAML_SEQUENCE_START_EVENT && !(text && !*text))
+		return yaml_fail(&e->start_mark, err, "\"packages\" must be a sequence");
+	if (is_node && st->depth == 2 && st->wanted) {
+		if (!text)
+			return yaml_fail(&e->start_mark, err, "\"packages\" must hold strings");
+		add(p, text);
 	}
+	if (opens && ++st->depth > YAML_DEPTH_MAX)
+		return yaml_fail(&e->start_mark, err, "nested too deep");
+	st->depth -= closes;
+	if (st->depth != 1 || e->type == YAML_MAPPING_START_EVENT || !(is_node || closes))
+		return 0;
+	/* a key or a value of the top mapping is complete */
+	if (!st->is_value)
+		st->wanted = text && !strcmp(text, "packages");
+	else
+		st->wanted = false;
+	st->is_value = !st->is_value;
 	return 0;
+}
+
+static int read_packages(struct patterns *p, yaml_parser_t *parser, struct qk_err *err)
+{
+	struct yaml_state st = { 0 };
+	bool end = false;
+	int r = 0;
+
+	while (!r && !end) {
+		yaml_event_t e;
+
+		if (!yaml_parser_parse(parser, &e))
+			return yaml_fail(&parser->problem_mark, err,
+				parser->problem ? parser->problem : "not YAML");
+		end = e.type == YAML_STREAM_END_EVENT || e.type == YAML_DOCUMENT_END_EVENT;
+		r = take_event(p, &st, &e, err);
+		yaml_event_delete(&e);
+	}
+	return r;
 }
 
 static int add_pnpm(struct patterns *p, const char *root, bool *ret_there, struct qk_err *err)
@@ -98,7 +129,6 @@ static int add_pnpm(struct patterns *p, const char *root, bool *ret_there, struc
 	qk_autobuf struct qk_buf text = QK_BUF_INIT;
 	struct qk_err why = QK_ERR_INIT;
 	yaml_parser_t parser;
-	yaml_document_t doc;
 	int r = qk_read_file(AT_FDCWD, path, YAML_SIZE_MAX, &text, &why);
 
 	*ret_there = r != -ENOENT;
@@ -109,12 +139,7 @@ static int add_pnpm(struct patterns *p, const char *root, bool *ret_there, struc
 	if (!yaml_parser_initialize(&parser))
 		return qk_fail(err, ENOMEM, "pnpm-workspace.yaml");
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text.s, text.len);
-	if (!yaml_parser_load(&parser, &doc)) {
-		r = yaml_fail(&parser.problem_mark, err, parser.problem ? parser.problem : "not YAML");
-	} else {
-		r = read_packages(p, &doc, err);
-		yaml_document_delete(&doc);
-	}
+	r = read_packages(p, &parser, err);
 	yaml_parser_delete(&parser);
 	return r;
 }
@@ -151,7 +176,8 @@ int qk_members_read(struct qk_arena *a, const char *root, const struct qk_json *
 	if (!r && qk_json_get(package, "nx"))
 		add(&p, "package.json");
 	/* Only taking away is taking away from everything. */
-	if (!r && p.leave.n && (!p.select.n || (p.select.n == 1 && !strcmp(p.select.v[0], "package.json"))))
+	if (!r && p.leave.n &&
+		(!p.select.n || (p.select.n == 1 && !strcmp(p.select.v[0], "package.json"))))
 		add(&p, "**");
 	ret->n_select = p.select.n;
 	ret->n_leave = p.leave.n;

@@ -30,8 +30,8 @@ static void set(struct members *list, const struct qk_json_member *m)
 		qk_vec_push(list, *m);
 }
 
-static const struct qk_json *finish(struct qk_arena *a, const struct qk_json *at,
-	struct members *list)
+static const struct qk_json *finish(
+	struct qk_arena *a, const struct qk_json *at, struct members *list)
 {
 	const struct qk_json *v = qk_json_new_object(a, at, list->v, list->n);
 
@@ -49,8 +49,8 @@ static bool has_spread(const struct qk_json *v)
 	return is_object(v) && qk_json_is_true(qk_json_get(v, spread));
 }
 
-static const struct qk_json *merge_array(struct qk_arena *a, const struct qk_json *below,
-	const struct qk_json *above, bool defer)
+static const struct qk_json *merge_array(
+	struct qk_arena *a, const struct qk_json *below, const struct qk_json *above, bool defer)
 {
 	QK_VEC(const struct qk_json *) items = { 0 };
 	const struct qk_json *v;
@@ -74,8 +74,8 @@ static const struct qk_json *merge_array(struct qk_arena *a, const struct qk_jso
 }
 
 /* Only the members of above, and those of below where above spreads them. */
-static const struct qk_json *merge_spread(struct qk_arena *a, const struct qk_json *below,
-	const struct qk_json *above, bool defer)
+static const struct qk_json *merge_spread(
+	struct qk_arena *a, const struct qk_json *below, const struct qk_json *above, bool defer)
 {
 	struct members list = { 0 };
 
@@ -94,8 +94,8 @@ static const struct qk_json *merge_spread(struct qk_arena *a, const struct qk_js
 	return finish(a, above, &list);
 }
 
-const struct qk_json *qk_merge_value(struct qk_arena *a, const struct qk_json *below,
-	const struct qk_json *above, bool defer)
+const struct qk_json *qk_merge_value(
+	struct qk_arena *a, const struct qk_json *below, const struct qk_json *above, bool defer)
 {
 	if (!above)
 		return below;
@@ -106,8 +106,8 @@ const struct qk_json *qk_merge_value(struct qk_arena *a, const struct qk_json *b
 	return above;
 }
 
-const struct qk_json *qk_merge_members(struct qk_arena *a, const struct qk_json *below,
-	const struct qk_json *above, bool defer)
+const struct qk_json *qk_merge_members(
+	struct qk_arena *a, const struct qk_json *below, const struct qk_json *above, bool defer)
 {
 	struct members list = { 0 };
 
@@ -144,7 +144,8 @@ static bool command_of(const struct qk_json *target, struct qk_buf *out)
 
 bool qk_merge_compatible(const struct qk_json *below, const struct qk_json *above)
 {
-	const struct qk_json *b = qk_json_get(below, "executor"), *a = qk_json_get(above, "executor");
+	const struct qk_json *b = qk_json_get(below, "executor"),
+			     *a = qk_json_get(above, "executor");
 
 	if (!a || !b || qk_json_is(a, "") || qk_json_is(b, ""))
 		return true;
@@ -152,7 +153,7 @@ bool qk_merge_compatible(const struct qk_json *below, const struct qk_json *abov
 		return false;
 	if (qk_json_is(a, "nx:run-commands")) {
 		qk_autobuf struct qk_buf x = QK_BUF_INIT, y = QK_BUF_INIT;
-		bool both = command_of(below, &x) & command_of(above, &y);
+		bool both = command_of(below, &x) && command_of(above, &y);
 
 		return !both || !strcmp(x.s, y.s);
 	}
@@ -179,8 +180,8 @@ static uint32_t spread_position(const struct qk_json *v)
  * Objects whose members are objects themselves, merged two deep: configurations. Names before a
  * spread give way to those below.
  */
-static const struct qk_json *merge_configurations(struct qk_arena *a, const struct qk_json *below,
-	const struct qk_json *above, bool defer)
+static const struct qk_json *merge_configurations(
+	struct qk_arena *a, const struct qk_json *below, const struct qk_json *above, bool defer)
 {
 	uint32_t at = is_object(above) ? spread_position(above) : 0;
 	struct members list = { 0 };
@@ -206,8 +207,8 @@ static const struct qk_json *merge_configurations(struct qk_arena *a, const stru
 	return finish(a, above, &list);
 }
 
-const struct qk_json *qk_merge_target(struct qk_arena *a, const struct qk_json *below,
-	const struct qk_json *above, bool defer)
+const struct qk_json *qk_merge_target(
+	struct qk_arena *a, const struct qk_json *below, const struct qk_json *above, bool defer)
 {
 	uint32_t at = spread_position(above);
 	const struct qk_json *base = qk_merge_compatible(below, above) ? below : NULL;
@@ -225,7 +226,8 @@ const struct qk_json *qk_merge_target(struct qk_arena *a, const struct qk_json *
 			continue;
 		}
 		if (!strcmp(m.key, "options"))
-			m.value = is_object(m.value) ? qk_merge_members(a, under, m.value, defer) : under;
+			m.value = is_object(m.value) ? qk_merge_members(a, under, m.value, defer)
+						     : under;
 		else if (!strcmp(m.key, "configurations"))
 			m.value = merge_configurations(a, under, m.value, defer);
 		else if (!strncmp(m.key, "qk:", 3) && is_object(m.value))

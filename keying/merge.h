@@ -19,18 +19,18 @@
 #include <stdbool.h>
 
 /* One value over another; either may be NULL (not there). */
-const struct qk_json *qk_merge_value(struct qk_arena *a, const struct qk_json *below,
-	const struct qk_json *above, bool defer);
+const struct qk_json *qk_merge_value(
+	struct qk_arena *a, const struct qk_json *below, const struct qk_json *above, bool defer);
 
 /* Two objects, member by member: qk_merge_value of each, members of both kept. */
-const struct qk_json *qk_merge_members(struct qk_arena *a, const struct qk_json *below,
-	const struct qk_json *above, bool defer);
+const struct qk_json *qk_merge_members(
+	struct qk_arena *a, const struct qk_json *below, const struct qk_json *above, bool defer);
 
 bool qk_merge_compatible(const struct qk_json *below, const struct qk_json *above);
 
 /* Two targets, both already without shorthand; below may be NULL. */
-const struct qk_json *qk_merge_target(struct qk_arena *a, const struct qk_json *below,
-	const struct qk_json *above, bool defer);
+const struct qk_json *qk_merge_target(
+	struct qk_arena *a, const struct qk_json *below, const struct qk_json *above, bool defer);
 
 /* "command": "x" is executor nx:run-commands with that option. Both at once is an error. */
 int qk_merge_shorthand(struct qk_arena *a, const struct qk_json *target, const struct qk_json **ret,

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /* Reads root/name, which must be an object; NULL in *ret if the file is not there. */
-static int read_object(struct qk_workspace *ws, const char *name, const struct qk_json **ret,
-	struct qk_err *err)
+static int read_object(
+	struct qk_workspace *ws, const char *name, const struct qk_json **ret, struct qk_err *err)
 {
 	qk_autofree char *path = qk_path_join(ws->root, name);
 	const struct qk_json_repeat *repeats = NULL;
@@ -24,7 +24,8 @@ static int read_object(struct qk_workspace *ws, const char *name, const struct q
 	if (r)
 		return r == -ENOENT ? 0 : r;
 	if (v->type != QK_JSON_OBJECT)
-		return qk_json_fail(v, err, "expected an object, not %s", qk_json_type_name(v->type));
+		return qk_json_fail(
+			v, err, "expected an object, not %s", qk_json_type_name(v->type));
 	qk_workspace_warn_repeats(ws, repeats);
 	*ret = v;
 	return 0;
@@ -50,7 +51,8 @@ static char *installed(const char *dir, const char *spec)
 	return NULL;
 }
 
-/* The file that `extends` names: relative to the root, or of a package of it or a directory above. */
+/* The file that `extends` names: relative to the root, or of a package of it or a directory above.
+ */
 static char *find_extended(const char *root, const char *spec)
 {
 	qk_autofree char *dir = qk_asprintf("%s/.nx/installation", root);
@@ -90,7 +92,8 @@ static int read_extended(struct qk_workspace *ws, const struct qk_json **ret, st
 	if (r || !spec)
 		return r;
 	path = find_extended(ws->root, spec);
-	if (!path && (!strcmp(spec, "nx/presets/npm.json") || !strcmp(spec, "nx/presets/core.json")))
+	if (!path &&
+		(!strcmp(spec, "nx/presets/npm.json") || !strcmp(spec, "nx/presets/core.json")))
 		return 0; /* nothing in them concerns qk: a workspace may do without nx installed */
 	if (!path)
 		return qk_json_fail(at, err, "\"extends\": '%s' is not found", spec);
@@ -100,13 +103,14 @@ static int read_extended(struct qk_workspace *ws, const struct qk_json **ret, st
 	if (r == -EISDIR)
 		return qk_json_fail(at, err, "\"extends\": '%s' is a directory", spec);
 	if (!r && (*ret)->type != QK_JSON_OBJECT)
-		return qk_json_fail(*ret, err, "expected an object, not %s", qk_json_type_name((*ret)->type));
+		return qk_json_fail(
+			*ret, err, "expected an object, not %s", qk_json_type_name((*ret)->type));
 	return r;
 }
 
 /* Members of above replace those of below, without looking for spreads. */
-static const struct qk_json *replace(struct qk_arena *a, const struct qk_json *below,
-	const struct qk_json *above)
+static const struct qk_json *replace(
+	struct qk_arena *a, const struct qk_json *below, const struct qk_json *above)
 {
 	qk_autofree struct qk_json_member *m = NULL;
 	size_t n = 0;
@@ -140,7 +144,8 @@ static int add_local(struct qk_workspace *ws, struct qk_err *err)
 		if (!over || over->value->type != QK_JSON_OBJECT)
 			continue;
 		m[n] = *over;
-		m[n++].value = qk_merge_members(&ws->arena, qk_json_get(below, by_name[i]), over->value, false);
+		m[n++].value = qk_merge_members(
+			&ws->arena, qk_json_get(below, by_name[i]), over->value, false);
 	}
 	ws->nx = replace(&ws->arena, below, local);
 	if (n)
@@ -162,11 +167,13 @@ static int read_parallel(struct qk_workspace *ws, const struct qk_json *options,
 		return 0;
 	}
 	if (v->type != QK_JSON_NUMBER && v->type != QK_JSON_STRING)
-		return qk_json_fail(v, err, "\"parallel\" must be a number, not %s", qk_json_type_name(v->type));
+		return qk_json_fail(v, err, "\"parallel\" must be a number, not %s",
+			qk_json_type_name(v->type));
 	errno = 0;
 	ws->parallel = strtol(v->s, &end, 10);
 	if (errno || *end || end == v->s || ws->parallel < 1 || ws->parallel > 100000)
-		return qk_json_fail(v, err, "\"parallel\" must be a whole number from 1 up, not %s", v->s);
+		return qk_json_fail(
+			v, err, "\"parallel\" must be a whole number from 1 up, not %s", v->s);
 	return 0;
 }
 
@@ -189,7 +196,8 @@ int qk_nxjson_read(struct qk_workspace *ws, struct qk_err *err)
 		return r;
 	qk_declared_warn_unknown(ws, ws->nx, no_qk_fields);
 	/* where older versions of Nx have the options of their runner */
-	runner = qk_json_get(qk_json_get(qk_json_get(ws->nx, "tasksRunnerOptions"), "default"), "options");
+	runner = qk_json_get(
+		qk_json_get(qk_json_get(ws->nx, "tasksRunnerOptions"), "default"), "options");
 	r = qk_json_get_object(ws->nx, "namedInputs", &ws->named_inputs, err);
 	if (!r)
 		r = qk_json_get_object(ws->nx, "targetDefaults", &ws->target_defaults, err);
@@ -203,12 +211,14 @@ int qk_nxjson_read(struct qk_workspace *ws, struct qk_err *err)
 		r = qk_json_get_array(ws->nx, "plugins", &plugins, err);
 	for (uint32_t i = 0; plugins && i < plugins->n; i++) {
 		const struct qk_json *name = plugins->items[i]->type == QK_JSON_OBJECT
-			? qk_json_get(plugins->items[i], "plugin")
-			: plugins->items[i];
+						     ? qk_json_get(plugins->items[i], "plugin")
+						     : plugins->items[i];
 
 		if (name && name->type == QK_JSON_STRING)
-			qk_workspace_warn(ws, name, "plugin \"%s\": qk runs no plugins of Nx, so the targets and "
-						    "dependencies it would add are missing", name->s);
+			qk_workspace_warn(ws, name,
+				"plugin \"%s\": qk runs no plugins of Nx, so the targets and "
+				"dependencies it would add are missing",
+				name->s);
 	}
 	return r;
 }

@@ -1,7 +1,7 @@
 /*
- * nx.json: the file it `extends` under it (a path, or a file of an installed package), nx.local.json
- * over it. Members of the top level replace each other, but namedInputs and targetDefaults of
- * nx.local.json are merged name by name.
+ * nx.json: the file it `extends` under it (a path, or a file of an installed package),
+ * nx.local.json over it. Members of the top level replace each other, but namedInputs and
+ * targetDefaults of nx.local.json are merged name by name.
  */
 #ifndef QK_KEYING_NXJSON_H
 #define QK_KEYING_NXJSON_H

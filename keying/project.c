@@ -39,16 +39,16 @@ static struct draft *find_draft(struct build *b, const char *name)
 }
 
 /* A value that stands where the member's key does, for complaints about the key. */
-static const struct qk_json *key_place(struct build *b, const struct qk_json *object,
-	const struct qk_json_member *m)
+static const struct qk_json *key_place(
+	struct build *b, const struct qk_json *object, const struct qk_json_member *m)
 {
 	struct qk_json at = { .file = object->file, .line = m->line, .column = m->column };
 
 	return qk_json_new_string(&b->ws->arena, &at, m->key);
 }
 
-static void add_layer(struct build *b, const char *name, const struct qk_json *at,
-	const struct qk_json *target)
+static void add_layer(
+	struct build *b, const char *name, const struct qk_json *at, const struct qk_json *target)
 {
 	struct draft *d = find_draft(b, name);
 	struct draft fresh = { .name = name, .at = at };
@@ -76,7 +76,8 @@ static int add_targets(struct build *b, const struct qk_json *from)
 		if (target->type == QK_JSON_NULL)
 			continue;
 		if (target->type != QK_JSON_OBJECT)
-			return qk_json_fail(target, b->err, "target \"%s\" must be an object, not %s", m->key,
+			return qk_json_fail(target, b->err,
+				"target \"%s\" must be an object, not %s", m->key,
 				qk_json_type_name(target->type));
 		r = qk_merge_shorthand(&b->ws->arena, target, &target, b->err);
 		if (r)
@@ -101,12 +102,13 @@ static bool overrides_script(const struct qk_json *project, const char *script)
 
 	if (qk_json_get(t, "command"))
 		return true;
-	return executor && !(qk_json_is(executor, "nx:run-script") &&
-				    qk_json_is(qk_json_get(qk_json_get(t, "options"), "script"), script));
+	return executor &&
+	       !(qk_json_is(executor, "nx:run-script") &&
+		       qk_json_is(qk_json_get(qk_json_get(t, "options"), "script"), script));
 }
 
-static const struct qk_json *script_target(struct build *b, const struct qk_json *at,
-	const char *script)
+static const struct qk_json *script_target(
+	struct build *b, const struct qk_json *at, const char *script)
 {
 	struct qk_arena *a = &b->ws->arena;
 	struct qk_json_member option = { .key = "script", .line = at->line, .column = at->column };
@@ -127,7 +129,8 @@ static void add_script(struct build *b, const char *name, const struct qk_json *
 	if (qk_name_ok(name))
 		add_layer(b, name, at, script_target(b, at, name));
 	else
-		qk_workspace_warn(b->ws, at, "script \"%s\" is no target: make cannot hold its name", name);
+		qk_workspace_warn(
+			b->ws, at, "script \"%s\" is no target: make cannot hold its name", name);
 }
 
 static int add_scripts(struct build *b)
@@ -201,7 +204,8 @@ static int add_package(struct build *b)
 	if (r)
 		return r;
 	nx = qk_json_get(package, "nx");
-	qk_vec_push(&b->tags, qk_json_is_true(qk_json_get(package, "private")) ? "npm:private" : "npm:public");
+	qk_vec_push(&b->tags,
+		qk_json_is_true(qk_json_get(package, "private")) ? "npm:private" : "npm:public");
 	keywords = qk_json_get(package, "keywords");
 	for (uint32_t i = 0; keywords && keywords->type == QK_JSON_ARRAY && i < keywords->n; i++)
 		if (keywords->items[i]->type == QK_JSON_STRING)
@@ -215,7 +219,8 @@ static int add_package(struct build *b)
 static int set_name(struct build *b)
 {
 	const struct qk_project_files *f = b->files;
-	const struct qk_json *top[] = { f->local, f->project, qk_json_get(f->package, "nx"), f->package };
+	const struct qk_json *top[] = { f->local, f->project, qk_json_get(f->package, "nx"),
+		f->package };
 	const struct qk_json *at = NULL;
 	char *lower;
 
@@ -239,12 +244,15 @@ static int set_name(struct build *b)
 	}
 	b->p->at = at;
 	if (!qk_name_ok(b->p->name))
-		return qk_json_fail(at, b->err, "make cannot hold the project name \"%s\"", b->p->name);
+		return qk_json_fail(
+			at, b->err, "make cannot hold the project name \"%s\"", b->p->name);
 	return 0;
 }
 
-/* Nx's defaults and checks on one target that is fully merged; false in *ret_keep if it does nothing. */
-static int finish_target(struct build *b, const struct draft *d, struct qk_target *t, bool *ret_keep)
+/* Nx's defaults and checks on one target that is fully merged; false in *ret_keep if it does
+ * nothing. */
+static int finish_target(
+	struct build *b, const struct draft *d, struct qk_target *t, bool *ret_keep)
 {
 	struct qk_arena *a = &b->ws->arena;
 	const struct qk_json *v, *cache;
@@ -276,7 +284,8 @@ static int finish_target(struct build *b, const struct draft *d, struct qk_targe
 	if (!r)
 		r = qk_tokens_in_options(a, t->options, b->p->root, b->p->name, &t->options, err);
 	if (!r)
-		r = qk_tokens_in_options(a, t->configurations, b->p->root, b->p->name, &t->configurations, err);
+		r = qk_tokens_in_options(
+			a, t->configurations, b->p->root, b->p->name, &t->configurations, err);
 	if (!r)
 		r = qk_declared_read(b->ws, v, &t->qk, err);
 	if (r)
@@ -297,8 +306,9 @@ static int finish_target(struct build *b, const struct draft *d, struct qk_targe
 		const struct qk_json_member *m = &t->configurations->members[i];
 
 		if (m->value->type != QK_JSON_OBJECT && m->value->type != QK_JSON_NULL)
-			return qk_json_fail(m->value, err, "configuration \"%s\" must be an object, not %s",
-				m->key, qk_json_type_name(m->value->type));
+			return qk_json_fail(m->value, err,
+				"configuration \"%s\" must be an object, not %s", m->key,
+				qk_json_type_name(m->value->type));
 		if (!qk_name_ok(m->key))
 			return qk_json_fail(key_place(b, t->configurations, m), err,
 				"make cannot hold the configuration name \"%s\"", m->key);

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 
 struct qk_project_files {
-	const char *root;               /* directory, "." for the workspace's */
-	const struct qk_json *package;  /* objects, or NULL */
+	const char *root;              /* directory, "." for the workspace's */
+	const struct qk_json *package; /* objects, or NULL */
 	const struct qk_json *project;
 	const struct qk_json *local;
 	bool in_workspaces;

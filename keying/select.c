@@ -74,7 +74,8 @@ static bool has_tag(const struct qk_project *p, const char *pattern)
 
 static bool by_name(const struct qk_project *p, const char *pattern)
 {
-	return qk_select_is_glob(pattern) ? qk_glob_match(pattern, p->name) : part_of(p->name, pattern);
+	return qk_select_is_glob(pattern) ? qk_glob_match(pattern, p->name)
+					  : part_of(p->name, pattern);
 }
 
 static bool by_directory(const struct qk_project *p, const char *pattern)
@@ -110,8 +111,8 @@ static bool is_named(const struct qk_project *p, const char *name)
 }
 
 /* exact: the position of the project that the text (less its !) names, or n. */
-static void apply(const struct qk_project *projects, size_t n, const char *text, size_t exact,
-	bool *chosen)
+static void apply(
+	const struct qk_project *projects, size_t n, const char *text, size_t exact, bool *chosen)
 {
 	struct pattern p = parse(text, exact < n);
 
@@ -137,12 +138,13 @@ bool qk_select_one(const struct qk_project *project, const char *const *patterns
 	for (size_t i = 0; i < n; i++)
 		if (*patterns[i])
 			apply(project, 1, patterns[i],
-				strcmp(project->name, patterns[i] + (*patterns[i] == '!')) ? 1 : 0, &chosen);
+				strcmp(project->name, patterns[i] + (*patterns[i] == '!')) ? 1 : 0,
+				&chosen);
 	return chosen;
 }
 
-void qk_workspace_select(const struct qk_workspace *ws, const char *const *patterns, size_t n,
-	bool *chosen)
+void qk_workspace_select(
+	const struct qk_workspace *ws, const char *const *patterns, size_t n, bool *chosen)
 {
 	if (n && patterns[0][0] == '!')
 		memset(chosen, true, ws->n_projects * sizeof(*chosen));
@@ -152,7 +154,7 @@ void qk_workspace_select(const struct qk_workspace *ws, const char *const *patte
 		if (!*patterns[i])
 			continue;
 		named = qk_workspace_project(ws, patterns[i] + (*patterns[i] == '!'));
-		apply(ws->projects, ws->n_projects, patterns[i], named ? named->index : ws->n_projects,
-			chosen);
+		apply(ws->projects, ws->n_projects, patterns[i],
+			named ? named->index : ws->n_projects, chosen);
 	}
 }

@@ -19,7 +19,8 @@ static bool is_digit(char c)
 
 static bool is_ident(char c)
 {
-	return is_digit(c) || c == '-' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.';
+	return is_digit(c) || c == '-' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '.';
 }
 
 /* Reads one; NULL if there is none at s, else what follows it. */

@@ -16,7 +16,8 @@ struct node {
 	const struct node *from; /* the one that asked for it first */
 	enum { UNSEEN, OPEN, DONE } state;
 	size_t next;   /* edge to go on with, while open */
-	size_t wanted; /* 1 + the node that has an edge here already, of those read so far the last */
+	size_t wanted; /* 1 + the node that has an edge here already, of those read so far the last
+			*/
 	UT_hash_handle hh;
 };
 
@@ -28,10 +29,11 @@ struct build {
 	struct qk_workspace *ws;
 	struct qk_taskgraph *g;
 	struct qk_dependson *dependson;
-	QK_VEC(struct node *) nodes; /* in the order found; those behind `done` are still to be read */
+	QK_VEC(struct node *)
+	nodes; /* in the order found; those behind `done` are still to be read */
 	QK_VEC(struct qk_task *) deps, continuous; /* of the task being read */
 	QK_VEC(const struct qk_project *) through; /* projects to look through for ^targets */
-	size_t *mark;    /* of a project: `reading` when it was last looked through */
+	size_t *mark;   /* of a project: `reading` when it was last looked through */
 	size_t reading; /* 1 + the position of the node at hand */
 	struct qk_err *err;
 };
@@ -46,7 +48,8 @@ static const struct qk_json *configuration_of(const struct qk_target *t, const c
 static void set_outputs(struct build *b, struct qk_task *t)
 {
 	struct qk_arena *a = &b->g->arena;
-	const struct qk_json *list = t->target->outputs, *path = qk_json_get(t->options, "outputPath");
+	const struct qk_json *list = t->target->outputs,
+			     *path = qk_json_get(t->options, "outputPath");
 	const char *root = strcmp(t->project->root, ".") ? t->project->root : NULL;
 	const char **v, *why;
 
@@ -99,8 +102,8 @@ static struct node *get_node(struct build *b, const struct qk_target *t, const s
 		configuration = t->default_configuration;
 	if (configuration && !*configuration)
 		configuration = NULL;
-	id = qk_arena_printf(a, configuration ? "%s:%s:%s" : "%s:%s", t->project->name, t->name,
-		configuration);
+	id = qk_arena_printf(
+		a, configuration ? "%s:%s:%s" : "%s:%s", t->project->name, t->name, configuration);
 	HASH_FIND_STR(b->g->lookup->by_id, id, n);
 	if (n)
 		return n;
@@ -124,8 +127,8 @@ static struct node *get_node(struct build *b, const struct qk_target *t, const s
 	return n;
 }
 
-static void add_edge(struct build *b, struct node *from, const struct qk_target *t,
-	const struct qk_wanted *w)
+static void add_edge(
+	struct build *b, struct node *from, const struct qk_target *t, const struct qk_wanted *w)
 {
 	struct node *to = get_node(b, t, from, w);
 
@@ -142,7 +145,8 @@ static void add_edge(struct build *b, struct node *from, const struct qk_target 
  * Every ^target for the projects that p depends on. Where one does not have the target, what the
  * task asks of its dependencies is asked of those of that project too.
  */
-static void look_through(struct build *b, struct node *n, const struct qk_wanted *w, size_t n_wanted)
+static void look_through(
+	struct build *b, struct node *n, const struct qk_wanted *w, size_t n_wanted)
 {
 	b->through.n = 0;
 	qk_vec_push(&b->through, n->task.project);
@@ -225,8 +229,8 @@ static int fail_cycle(struct build *b, struct node *const *stack, size_t from, s
 
 	for (size_t i = from; i < n; i++)
 		qk_buf_addf(&path, "%s -> ", stack[i]->task.id);
-	return qk_json_fail(stack[from]->task.target->depends_on, b->err, "tasks wait for each other: %s%s",
-		path.s, stack[from]->task.id);
+	return qk_json_fail(stack[from]->task.target->depends_on, b->err,
+		"tasks wait for each other: %s%s", path.s, stack[from]->task.id);
 }
 
 /* Puts everything that n needs, and then n, into the graph's order. */
@@ -376,8 +380,8 @@ int qk_task_parse(const struct qk_workspace *ws, const char *id, const struct qk
 	strcpy(name, id + known_len + 1);
 	name[strcspn(name, ":")] = '\0';
 	if (qk_project_target(known, name))
-		return qk_fail(err, -ENOENT, "'%s': target '%s' has no configuration '%s'", id, name,
-			id + known_len + 1 + strlen(name) + 1);
+		return qk_fail(err, -ENOENT, "'%s': target '%s' has no configuration '%s'", id,
+			name, id + known_len + 1 + strlen(name) + 1);
 	return qk_fail(err, -ENOENT, "'%s': project '%s' has no target '%s'", id, known->name,
 		id + known_len + 1);
 }

@@ -26,19 +26,19 @@ struct qk_task {
 	const char *id; /* "app:build", "app:build:production" */
 	const struct qk_project *project;
 	const struct qk_target *target;
-	const char *configuration;       /* or NULL */
-	const struct qk_json *options;   /* object or NULL: options, then configuration, then what a
-					  * dependsOn forwards */
-	struct qk_names outputs;         /* tokens resolved; relative to the workspace root, '!' kept */
-	const char *outputs_problem;     /* an output that cannot be taken, with its place: such a
-					  * task must not be cached; or NULL */
-	bool forwards_args;              /* takes the run's ARGS: asked for, or "params": "forward" */
-	bool asked;                      /* one of those the graph was built for */
-	struct qk_task **deps;           /* to be finished before; no repeats, in order of declaration */
+	const char *configuration;     /* or NULL */
+	const struct qk_json *options; /* object or NULL: options, then configuration, then what a
+					* dependsOn forwards */
+	struct qk_names outputs;     /* tokens resolved; relative to the workspace root, '!' kept */
+	const char *outputs_problem; /* an output that cannot be taken, with its place: such a
+				      * task must not be cached; or NULL */
+	bool forwards_args;          /* takes the run's ARGS: asked for, or "params": "forward" */
+	bool asked;                  /* one of those the graph was built for */
+	struct qk_task **deps; /* to be finished before; no repeats, in order of declaration */
 	size_t n_deps;
-	struct qk_task **continuous;     /* to be running before (continuous targets) */
+	struct qk_task **continuous; /* to be running before (continuous targets) */
 	size_t n_continuous;
-	size_t index;                    /* in the graph: after all deps and continuous */
+	size_t index; /* in the graph: after all deps and continuous */
 };
 
 struct qk_taskgraph {

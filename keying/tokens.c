@@ -30,7 +30,8 @@ static int in_string(struct qk_arena *a, const struct qk_json *v, const char *pr
 		s += *s == '/';
 	}
 	if (strstr(s, workspace))
-		return qk_json_fail(v, err, "%s may only be at the beginning of an option", workspace);
+		return qk_json_fail(
+			v, err, "%s may only be at the beginning of an option", workspace);
 	replace_all(&once, s, "{projectRoot}", project_root);
 	replace_all(&twice, once.s, "{projectName}", project_name);
 	if (strcmp(twice.s, v->s))
@@ -45,7 +46,8 @@ static int in_array(struct qk_arena *a, const struct qk_json *v, const char *pro
 	bool changed = false;
 
 	for (uint32_t i = 0; i < v->n; i++) {
-		int r = qk_tokens_in_options(a, v->items[i], project_root, project_name, &items[i], err);
+		int r = qk_tokens_in_options(
+			a, v->items[i], project_root, project_name, &items[i], err);
 
 		if (r)
 			return r;
@@ -104,7 +106,8 @@ static int reference(struct qk_buf *out, const char *s, size_t n, const struct s
 	if (IS("workspaceRoot"))
 		return qk_buf_addstr(out, sc->root), 1;
 	if (IS("projectRoot") || IS("project.root"))
-		return qk_buf_addstr(out, strcmp(sc->project->root, ".") ? sc->project->root : ""), 1;
+		return qk_buf_addstr(out, strcmp(sc->project->root, ".") ? sc->project->root : ""),
+		       1;
 	if (IS("projectName") || IS("project.name"))
 		return qk_buf_addstr(out, sc->project->name), 1;
 #undef IS
@@ -126,12 +129,14 @@ static int reference(struct qk_buf *out, const char *s, size_t n, const struct s
 	return 1;
 }
 
-/* The '}' that closes the '{' at p, or NULL. */
+enum { NESTING_MAX = 32 };
+
+/* The '}' that closes the '{' at p; NULL without one, or if too many open before it. */
 static const char *closing(const char *p, const char *end)
 {
 	int depth = 0;
 
-	for (; p < end; p++) {
+	for (; p < end && depth <= NESTING_MAX; p++) {
 		depth += *p == '{';
 		if (*p == '}' && !--depth)
 			return p;
@@ -194,7 +199,8 @@ static void expand(struct qk_buf *out, const char *s, const char *end, struct sc
 
 			if (token(out, s + 1, close, sc)) {
 				if (sc->missing && !missing && out->len == len)
-					qk_buf_add(out, s, (size_t)(close + 1 - s)); /* as written */
+					qk_buf_add(
+						out, s, (size_t)(close + 1 - s)); /* as written */
 				s = close + 1;
 				continue;
 			}

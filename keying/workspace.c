@@ -30,7 +30,8 @@ struct qk_workspace_index {
 
 bool qk_name_ok(const char *name)
 {
-	static const char ok[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._@/+,:-";
+	static const char ok[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._@/+,:-";
 
 	return *name && !name[strspn(name, ok)];
 }
@@ -62,9 +63,12 @@ void qk_workspace_warn(struct qk_workspace *ws, const struct qk_json *at, const 
 void qk_workspace_warn_repeats(struct qk_workspace *ws, const struct qk_json_repeat *repeats)
 {
 	for (; repeats; repeats = repeats->next) {
-		struct qk_json at = { .file = repeats->file, .line = repeats->line, .column = repeats->column };
+		struct qk_json at = {
+			.file = repeats->file, .line = repeats->line, .column = repeats->column
+		};
 
-		qk_workspace_warn(ws, &at, "\"%s\" is given twice: the last one counts", repeats->key);
+		qk_workspace_warn(
+			ws, &at, "\"%s\" is given twice: the last one counts", repeats->key);
 	}
 }
 
@@ -72,7 +76,8 @@ void qk_workspace_warn_repeats(struct qk_workspace *ws, const struct qk_json_rep
 static int read_file(struct qk_workspace *ws, const char *dir, const char *name,
 	const struct qk_json **ret, struct qk_err *err)
 {
-	qk_autofree char *shown = strcmp(dir, ".") ? qk_asprintf("%s/%s", dir, name) : qk_strdup(name);
+	qk_autofree char *shown =
+		strcmp(dir, ".") ? qk_asprintf("%s/%s", dir, name) : qk_strdup(name);
 	qk_autofree char *path = qk_asprintf("%s/%s", ws->root, shown);
 	const struct qk_json_repeat *repeats = NULL;
 	const struct qk_json *v = NULL;
@@ -81,7 +86,8 @@ static int read_file(struct qk_workspace *ws, const char *dir, const char *name,
 	if (r)
 		return r == -ENOENT ? 0 : r;
 	if (v->type != QK_JSON_OBJECT)
-		return qk_json_fail(v, err, "expected an object, not %s", qk_json_type_name(v->type));
+		return qk_json_fail(
+			v, err, "expected an object, not %s", qk_json_type_name(v->type));
 	qk_workspace_warn_repeats(ws, repeats);
 	*ret = v;
 	return 0;
@@ -127,9 +133,10 @@ static int index_projects(struct qk_workspace *ws, struct qk_err *err)
 		qsort(p, ws->n_projects, sizeof(*p), by_name);
 	for (size_t i = 1; i < ws->n_projects; i++)
 		if (!strcmp(p[i - 1].name, p[i].name))
-			return qk_json_fail(p[i].at, err, "project name \"%s\" is taken: %s", p[i].name,
-				qk_json_place(&ws->arena, p[i - 1].at));
-	ws->lookup->by_root = qk_arena_alloc(&ws->arena, ws->n_projects * sizeof(*ws->lookup->by_root));
+			return qk_json_fail(p[i].at, err, "project name \"%s\" is taken: %s",
+				p[i].name, qk_json_place(&ws->arena, p[i - 1].at));
+	ws->lookup->by_root =
+		qk_arena_alloc(&ws->arena, ws->n_projects * sizeof(*ws->lookup->by_root));
 	for (size_t i = 0; i < ws->n_projects; i++) {
 		p[i].index = i;
 		for (size_t j = 0; j < p[i].n_targets; j++)
@@ -155,17 +162,19 @@ static int read_projects(struct qk_workspace *ws, struct qk_err *err)
 		r = qk_discover(&ws->arena, ws->root, &found, &n_found, err);
 	if (r)
 		return r;
+	ws->package = package;
 	ws->has_pnpm_workspace = members.has_pnpm_workspace;
 	ws->projects = qk_arena_alloc(&ws->arena, n_found * sizeof(*ws->projects));
 	for (size_t i = 0; i < n_found; i++) {
 		qk_autofree char *path = strcmp(found[i].dir, ".")
-			? qk_asprintf("%s/package.json", found[i].dir)
-			: qk_strdup("package.json");
+						 ? qk_asprintf("%s/package.json", found[i].dir)
+						 : qk_strdup("package.json");
 		bool is_member = found[i].package && qk_members_has(&members, path);
 
 		if (!is_member && !found[i].project)
 			continue;
-		r = read_project(ws, &found[i], is_member, package, &ws->projects[ws->n_projects], err);
+		r = read_project(
+			ws, &found[i], is_member, package, &ws->projects[ws->n_projects], err);
 		if (r)
 			return r;
 		ws->n_projects++;
@@ -238,9 +247,11 @@ const struct qk_project *qk_workspace_owner(const struct qk_workspace *ws, const
 	qk_autofree char *dir = qk_strdup(path);
 
 	for (;;) {
-		const struct qk_project **hit = !ws->n_projects ? NULL
-								: bsearch(*dir ? dir : ".", ws->lookup->by_root, ws->n_projects,
-									  sizeof(*ws->lookup->by_root), root_of_project);
+		const struct qk_project **hit =
+			!ws->n_projects
+				? NULL
+				: bsearch(*dir ? dir : ".", ws->lookup->by_root, ws->n_projects,
+					  sizeof(*ws->lookup->by_root), root_of_project);
 
 		if (hit)
 			return *hit;

@@ -29,14 +29,19 @@ struct qk_names {
 	size_t n;
 };
 
-enum qk_ultracache_mode { QK_ULTRACACHE_UNSET, QK_ULTRACACHE_ON, QK_ULTRACACHE_RECORD, QK_ULTRACACHE_OFF };
+enum qk_ultracache_mode {
+	QK_ULTRACACHE_UNSET,
+	QK_ULTRACACHE_ON,
+	QK_ULTRACACHE_RECORD,
+	QK_ULTRACACHE_OFF
+};
 
 /*
  * The qk: fields of a target. Strings are as written, tokens included: qk_tokens_path
  * (keying/tokens.h) resolves {projectRoot} and its like.
  */
 struct qk_declared {
-	bool sandbox_off;              /* "qk:sandbox": false */
+	bool sandbox_off; /* "qk:sandbox": false */
 	bool weaker_when_nested;
 	const struct qk_json *sandbox; /* the object, or NULL */
 	const struct qk_json *allow;   /* object: the task is explicit; NULL: derived */
@@ -55,9 +60,10 @@ struct qk_declared {
 struct qk_target {
 	const char *name;
 	const struct qk_project *project;
-	const struct qk_json *at;        /* the target as merged; its place is that of the last file naming it */
-	const char *executor;            /* never NULL: "nx:run-commands", "nx:run-script", "nx:noop", ... */
-	const struct qk_json *options;   /* object or NULL; {projectRoot} … resolved as Nx does */
+	const struct qk_json
+		*at; /* the target as merged; its place is that of the last file naming it */
+	const char *executor; /* never NULL: "nx:run-commands", "nx:run-script", "nx:noop", ... */
+	const struct qk_json *options; /* object or NULL; {projectRoot} … resolved as Nx does */
 	const struct qk_json *configurations; /* object of objects, or NULL */
 	const char *default_configuration;    /* or NULL */
 	const struct qk_json *depends_on;     /* arrays as merged, or NULL when not given */
@@ -79,12 +85,12 @@ struct qk_project_dep {
 
 struct qk_project {
 	const char *name;
-	const char *root;                /* "libs/core", "." */
-	const struct qk_json *at;        /* the file's top object that named or made it */
-	const struct qk_json *package;   /* package.json, or NULL */
-	const char *package_name;        /* of package.json, or NULL */
+	const char *root;              /* "libs/core", "." */
+	const struct qk_json *at;      /* the file's top object that named or made it */
+	const struct qk_json *package; /* package.json, or NULL */
+	const char *package_name;      /* of package.json, or NULL */
 	const char *package_version;
-	bool in_workspaces;              /* the package manager's workspaces select it */
+	bool in_workspaces; /* the package manager's workspaces select it */
 	struct qk_names tags;
 	const struct qk_json *named_inputs; /* object or NULL */
 	const struct qk_json *implicit;     /* implicitDependencies as merged, array or NULL */
@@ -104,23 +110,25 @@ struct qk_warning {
 
 struct qk_workspace {
 	struct qk_arena arena;
-	const char *root;                    /* absolute */
-	const struct qk_json *nx;            /* nx.json as merged: object */
-	const char *extends_path;            /* the file nx.json extends, absolute, or NULL */
+	const char *root;              /* absolute */
+	const struct qk_json *nx;      /* nx.json as merged: object */
+	const struct qk_json *package; /* the root package.json: object, or NULL */
+	const char *extends_path;      /* the file nx.json extends, absolute, or NULL */
 	bool has_nx_local, has_pnpm_workspace;
-	const struct qk_json *named_inputs;  /* object or NULL */
+	const struct qk_json *named_inputs; /* object or NULL */
 	const struct qk_json *target_defaults;
-	const char *cache_directory;         /* as written, or NULL */
-	long parallel;                       /* 0 = not given */
-	struct qk_project *projects;         /* sorted by name */
+	const char *cache_directory; /* as written, or NULL */
+	long parallel;               /* 0 = not given */
+	struct qk_project *projects; /* sorted by name */
 	size_t n_projects;
-	const struct qk_warning *warnings;   /* in the order found */
-	struct qk_workspace_index *lookup;   /* behind qk_workspace_project() */
+	const struct qk_warning *warnings; /* in the order found */
+	struct qk_workspace_index *lookup; /* behind qk_workspace_project() */
 };
 
 /*
- * Loads the workspace of directory root (absolute), where nx.json or a package.json is. The first fault found is the error, with its place: text that does not parse, a field
- * of the wrong type, two projects of one name, a name make cannot hold. *ret is NULL then.
+ * Loads the workspace of directory root (absolute), where nx.json or a package.json is. The first
+ * fault found is the error, with its place: text that does not parse, a field of the wrong type,
+ * two projects of one name, a name make cannot hold. *ret is NULL then.
  */
 int qk_workspace_load(const char *root, struct qk_workspace **ret, struct qk_err *err);
 void qk_workspace_free(struct qk_workspace *ws); /* NULL is fine */
@@ -136,8 +144,8 @@ const struct qk_project *qk_workspace_owner(const struct qk_workspace *ws, const
  * directory:x, name:x, with ! to take away. Sets chosen[project->index] (n_projects of them, zeroed
  * by the caller) for each one selected.
  */
-void qk_workspace_select(const struct qk_workspace *ws, const char *const *patterns, size_t n,
-	bool *chosen);
+void qk_workspace_select(
+	const struct qk_workspace *ws, const char *const *patterns, size_t n, bool *chosen);
 
 /* Adds a warning; at (or NULL) gives the place. */
 void qk_workspace_warn(struct qk_workspace *ws, const struct qk_json *at, const char *fmt, ...)

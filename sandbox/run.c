@@ -2,6 +2,7 @@
 
 #include "sandbox/processes.h"
 #include "sandbox/recorder-seccomp.h"
+#include "sandbox/recorder-strace.h"
 #include "sandbox/spawn.h"
 
 #include <errno.h>
@@ -16,7 +17,9 @@
 enum {
 	GRACE_MS = 200, /* for what a command leaves behind to end by itself */
 	TERM_TO_KILL_MS = 100,
-	KILL_AGAIN_MS = 50, /* until what was born meanwhile is found and ended too */
+	KILL_AGAIN_MS = 50,   /* until what was born meanwhile is found and ended too */
+	STRACE_END_MS = 5000, /* for what strace has still to say when all has ended */
+	TRACER_ROUNDS = 20,   /* of killing, before strace itself is killed */
 };
 
 /* What is passed on to the command, and SIGCHLD. */
@@ -89,6 +92,7 @@ struct running {
 	struct qk_trace *trace;
 	struct qk_run_result *ret;
 	struct qk_seccomp *seccomp; /* NULL: not this recorder */
+	struct qk_strace *strace;   /* NULL: not this one */
 	const sigset_t *waiting;
 	pid_t pid;
 	bool ended;     /* the command itself */
@@ -131,6 +135,22 @@ static int ms_until(const struct timespec *end)
 	return ms > 0 ? (int)ms : 0;
 }
 
+/* Something has come from the recorder, or nothing will any more. */
+static void serve_recorder(struct running *r, short events)
+{
+	if (r->strace) {
+		if (events & POLLIN && qk_strace_serve(r->strace))
+			return;
+		if (!events || (events & POLLIN && !(events & POLLHUP)))
+			return;
+		close(qk_steal_fd(&r->strace->fd));
+	} else if (events & POLLIN) {
+		qk_seccomp_serve(r->seccomp);
+	} else { /* nobody is left who could ask */
+		close(qk_steal_fd(&r->seccomp->listener));
+	}
+}
+
 /*
  * Serves the recorder and signals until what is waited for has come: the command's end
  * (tree false) or that of everything it started, or ms have passed (-1: no limit).
@@ -156,16 +176,13 @@ static void serve(struct running *r, bool tree, int ms)
 			return;
 		if (r->seccomp)
 			p.fd = r->seccomp->listener;
+		else if (r->strace)
+			p.fd = r->strace->fd;
 		wait = (struct timespec){ left / 1000, left % 1000 * 1000000L };
 		n = ppoll(&p, 1, left < 0 ? NULL : &wait, r->waiting);
 		if (n <= 0)
 			continue;
-		if (p.revents & POLLIN) {
-			qk_seccomp_serve(r->seccomp);
-		} else { /* nobody is left who could ask */
-			close(r->seccomp->listener);
-			r->seccomp->listener = -1;
-		}
+		serve_recorder(r, p.revents);
 	}
 }
 
@@ -178,12 +195,14 @@ static void signal_all(const struct qk_pids *pids, int sig)
 /* Ends everything that is left: politely, then surely, and again for what was born meanwhile. */
 static void end_all(struct running *r)
 {
+	pid_t tracer = r->strace ? r->strace->tracer : 0;
 	int sig = SIGTERM;
 
-	while (!r->all_ended) {
+	for (int rounds = 0; !r->all_ended; rounds++) {
 		struct qk_pids pids = { 0 };
 
-		qk_processes_below(&pids, 0);
+		/* strace ends by itself after those it traces */
+		qk_processes_below(&pids, rounds < TRACER_ROUNDS ? tracer : 0);
 		signal_all(&pids, sig);
 		if (sig == SIGTERM) /* one that is stopped could not act on it */
 			signal_all(&pids, SIGCONT);
@@ -230,7 +249,7 @@ static void handle_leftovers(struct running *r)
 		serve(r, true, GRACE_MS);
 	if (r->all_ended)
 		return;
-	qk_processes_below(&pids, 0);
+	qk_processes_below(&pids, r->strace ? r->strace->tracer : 0);
 	for (size_t i = 0; i < pids.n; i++)
 		qk_strv_take(&r->ret->left, qk_process_describe(pids.v[i]));
 	qk_vec_release(&pids);
@@ -238,12 +257,39 @@ static void handle_leftovers(struct running *r)
 		end_all(r);
 		return;
 	}
+	if (!r->ret->left.n && r->strace) { /* only strace itself, late */
+		serve(r, true, STRACE_END_MS);
+		if (r->all_ended)
+			return;
+	}
 	if (r->ret->left.n)
 		qk_trace_lost(r->trace, "left running: %s%s", r->ret->left.v[0],
 			r->ret->left.n > 1 ? " and others" : "");
 	else
 		qk_trace_lost(r->trace, "a process was left running");
 	leave_keeper(r);
+	if (r->strace && r->strace->tracer) /* it lets go of what it traces */
+		kill(r->strace->tracer, SIGTERM);
+}
+
+/* What strace wrote before it ended is still in the fifo. */
+static int finish_strace(struct running *r, struct qk_err *err)
+{
+	struct qk_strace *s = r->strace;
+
+	while (s->fd >= 0) {
+		struct pollfd p = { s->fd, POLLIN, 0 };
+
+		if (poll(&p, 1, STRACE_END_MS) == 0 || !qk_strace_serve(s))
+			break;
+	}
+	if (!s->seen_any)
+		return qk_fail(err, -EPERM, "strace cannot trace here");
+	if (!s->executed && s->exec_errno) {
+		r->ret->exec_errno = s->exec_errno;
+		r->ret->status = (s->exec_errno == ENOENT ? 127 : 126) << 8;
+	}
+	return 0;
 }
 
 /* What the child reports of its start. 0, or the failure of recorder or walls. */
@@ -270,13 +316,29 @@ static int run_command(struct running *r, struct qk_spawn *s, struct qk_err *err
 	if (ret)
 		return ret;
 	r->pid = s->pid;
+	if (r->strace)
+		r->strace->pid = s->pid;
 	if (s->shared->listener >= 0)
 		qk_seccomp_start(r->seccomp, s->shared->listener);
 	serve(r, false, -1);
 	ret = judge_start(r, s, err);
 	if (!r->all_ended)
 		handle_leftovers(r);
+	if (!ret && r->strace)
+		ret = finish_strace(r, err);
 	return ret;
+}
+
+/* strace has a message of its own for a command that cannot be executed: it is not even asked. */
+static bool refused_early(const struct qk_run_spec *spec, struct qk_run_result *ret)
+{
+	qk_autofree char *program = qk_spawn_find(spec->argv[0], spec->envp);
+
+	if (strchr(program, '/') && !access(program, X_OK))
+		return false;
+	ret->exec_errno = strchr(program, '/') ? errno : ENOENT;
+	ret->status = (ret->exec_errno == ENOENT ? 127 : 126) << 8;
+	return true;
 }
 
 int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_result *ret,
@@ -284,6 +346,7 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 {
 	struct signals signals;
 	struct qk_seccomp seccomp;
+	struct qk_strace strace;
 	struct running r = { .spec = spec, .trace = t, .ret = ret, .waiting = &signals.waiting };
 	struct qk_spawn s = { .argv = spec->argv,
 		.envp = spec->envp,
@@ -291,7 +354,7 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 		.mask = &signals.mask,
 		.defaults = &signals.defaults,
 		.ignored = &signals.ignored };
-	int result;
+	int result = 0;
 
 	*ret = (struct qk_run_result){ 0 };
 	if (spec->walls && qk_walls_enter(spec->walls, err))
@@ -302,12 +365,24 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 		qk_seccomp_init(&seccomp, t);
 		s.seccomp = r.seccomp = &seccomp;
 	}
+	if (spec->recorder == QK_RECORDER_STRACE) {
+		if (refused_early(spec, ret))
+			return 0;
+		/* a state directory in the workspace is hidden behind walls */
+		result = qk_strace_init(&strace, t, spec->argv, spec->walls ? NULL : spec->tmpdir,
+			!spec->end_leftovers, err);
+		r.strace = &strace;
+		s.argv = strace.argv.v;
+	}
 	signals_take(&signals);
-	result = run_command(&r, &s, err);
+	if (!result)
+		result = run_command(&r, &s, err);
 	signals_restore(&signals);
 	qk_spawn_release(&s);
 	if (r.seccomp)
 		qk_seccomp_release(r.seccomp);
+	if (r.strace)
+		qk_strace_release(r.strace);
 	return result;
 }
 

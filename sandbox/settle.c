@@ -3,6 +3,7 @@
 #include "base/fdio.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "sandbox/lift.h"
 #include "sandbox/transfer.h"
 
 #include <dirent.h>
@@ -23,6 +24,7 @@ struct linked {
 
 struct settle {
 	const struct qk_policy *policy;
+	const struct qk_strv *lifted;
 	struct qk_settled *ret;
 	struct qk_err *err;
 	int result; /* the first error */
@@ -166,7 +168,11 @@ static bool remove_lower(struct settle *s, int dirfd, const char *name, const ch
 	for (size_t i = 0; i < names.n; i++) {
 		qk_autofree char *sub = qk_path_join(path, names.v[i]);
 
-		all &= remove_lower(s, fd, names.v[i], sub);
+		/* added by another task since: the command cannot have removed it */
+		if (qk_lifted(s->lifted, path) && !qk_lifted(s->lifted, sub))
+			all = false;
+		else
+			all &= remove_lower(s, fd, names.v[i], sub);
 	}
 	if (!all)
 		return false;
@@ -242,6 +248,8 @@ static void settle_hidden(struct settle *s, struct level *l)
 		struct stat st;
 
 		if (!fstatat(l->upper, names.v[i], &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		if (qk_lifted(s->lifted, l->path) && !qk_lifted(s->lifted, path))
 			continue;
 		if (!remove_lower(s, l->lower, names.v[i], path))
 			(void)mknodat(l->upper, names.v[i], S_IFCHR, 0);
@@ -322,10 +330,11 @@ static void settle_dir(struct settle *s, struct level *up, const char *name, con
 		(void)fchmod(l.lower, (before.st_mode & 07777) | 0700);
 	settle_level(s, &l);
 	finish_level(s, &l, &before);
+	if ((l.lower < 0 || s->ret->stray.n > l.stray || unlinkat(up->upper, name, AT_REMOVEDIR)) &&
+		l.opened_up)
+		(void)fchmod(l.upper, st->st_mode & 07777);
 	if (l.lower >= 0)
 		close(l.lower);
-	if (unlinkat(up->upper, name, AT_REMOVEDIR) && l.opened_up)
-		(void)fchmod(l.upper, st->st_mode & 07777);
 	close(l.upper);
 }
 
@@ -334,11 +343,12 @@ static void settle_level(struct settle *s, struct level *l)
 	qk_autostrv struct qk_strv names = { 0 };
 	int r;
 
-	if (l->up && is_opaque(l->upper) && l->lower >= 0)
-		settle_hidden(s, l);
 	r = list(l->upper, &names);
 	if (r)
 		note_error(s, r, "list in the layer", l->path);
+	/* with the list taken: this adds whiteouts, which are reported already */
+	if (l->up && is_opaque(l->upper) && l->lower >= 0)
+		settle_hidden(s, l);
 	for (size_t i = 0; i < names.n; i++) {
 		qk_autofree char *path = qk_path_join(l->path, names.v[i]);
 		struct stat st;
@@ -382,10 +392,10 @@ static void part_links(struct settle *s, int upper_fd)
 	qk_vec_release(&s->linked);
 }
 
-int qk_settle(const struct qk_policy *p, int lower_fd, int upper_fd, struct qk_settled *ret,
-	struct qk_err *err)
+int qk_settle(const struct qk_policy *p, int lower_fd, int upper_fd, const struct qk_strv *lifted,
+	struct qk_settled *ret, struct qk_err *err)
 {
-	struct settle s = { .policy = p, .ret = ret, .err = err };
+	struct settle s = { .policy = p, .lifted = lifted, .ret = ret, .err = err };
 	struct level root = { .path = p->root, .upper = upper_fd, .lower = lower_fd };
 
 	settle_level(&s, &root);

@@ -14,10 +14,10 @@
 #include "sandbox/walls.h"
 
 /*
- * lower_fd is the workspace root beneath the overlay, upper_fd the upper directory; the command is
- * over. Goes on after an error, so that as much as can be is applied, and returns the first.
+ * lower_fd is the workspace root beneath the overlay, upper_fd the upper directory, lifted what was
+ * copied there before the command (see lift.h; NULL: nothing); the command is over. Goes on after an error, so that as much as can be is applied, and returns the first.
  */
-int qk_settle(const struct qk_policy *p, int lower_fd, int upper_fd, struct qk_settled *ret,
-	struct qk_err *err);
+int qk_settle(const struct qk_policy *p, int lower_fd, int upper_fd, const struct qk_strv *lifted,
+	struct qk_settled *ret, struct qk_err *err);
 
 #endif

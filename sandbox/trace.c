@@ -145,11 +145,11 @@ static bool in_own_directory(const struct qk_trace *t, const char *path)
 }
 
 /* Adds what a look at a path says. Of the task's own work a look says nothing new. */
-static void look(uint32_t *flags, uint32_t what)
+static void look(uint32_t *flags, uint32_t what, bool keep)
 {
 	*flags &= ~(uint32_t)QK_T_REMOVED;
 	if (!(*flags & QK_T_WRITTEN))
-		*flags |= what;
+		*flags |= keep ? what : 0;
 	else if (what != QK_T_PRESENT)
 		*flags |= QK_T_READ_OWN;
 }
@@ -177,14 +177,14 @@ static void apply(struct qk_trace *t, enum qk_event ev, const char *path, bool c
 	if (!flags)
 		flags = find_or_add(t, path);
 	switch (ev) {
-	case QK_EV_READ: look(flags, QK_T_READ); break;
-	case QK_EV_EXEC: look(flags, QK_T_READ | QK_T_EXEC); break;
+	case QK_EV_READ: look(flags, QK_T_READ, true); break;
+	case QK_EV_EXEC: look(flags, QK_T_READ | QK_T_EXEC, true); break;
 	case QK_EV_LIST:
-		look(flags, QK_T_LISTED);
+		look(flags, QK_T_LISTED, true);
 		*flags |= QK_T_DIR;
 		break;
-	case QK_EV_FOLLOW: look(flags, QK_T_FOLLOWED); break;
-	case QK_EV_PRESENT: look(flags, t->lookups ? QK_T_PRESENT : 0); break;
+	case QK_EV_FOLLOW: look(flags, QK_T_FOLLOWED, true); break;
+	case QK_EV_PRESENT: look(flags, QK_T_PRESENT, t->lookups); break;
 	case QK_EV_ABSENT: *flags |= QK_T_ABSENT; break;
 	case QK_EV_META: *flags |= QK_T_META; break;
 	case QK_EV_WRITE: change(flags, !came_along); break;

@@ -113,7 +113,6 @@ static int copy_file(int from, const char *name, int to, const char *temp, const
 	qk_autofd int a = -1;
 	qk_autofd int b = -1;
 	ssize_t n;
-	int r;
 
 	if (S_ISLNK(st->st_mode)) {
 		n = readlinkat(from, name, text, sizeof(text) - 1);
@@ -130,12 +129,12 @@ static int copy_file(int from, const char *name, int to, const char *temp, const
 	b = openat(to, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (b < 0)
 		return -errno;
-	r = qk_copy_fd(a, b);
-	return r;
+	return qk_copy_fd(a, b);
 }
 
 /* Copies upper/name to lower/name by way of a temporary name. */
-static int copy_over(int upper, int lower, const char *from, const char *name, const struct stat *st)
+static int copy_over(int upper, int lower, const char *from, const char *name,
+	const struct stat *st)
 {
 	struct timespec times[2] = { st->st_atim, st->st_mtim };
 	struct stat now;
@@ -179,6 +178,11 @@ int qk_transfer(int upper, int lower, const char *name, const struct stat *up)
 	if (!r && unlinkat(upper, name, 0))
 		r = -errno;
 	return r;
+}
+
+int qk_transfer_copy(int from, int to, const char *name, const struct stat *st)
+{
+	return copy_over(from, to, name, name, st);
 }
 
 int qk_transfer_unshare(int dirfd, const char *path)

@@ -21,6 +21,9 @@ bool qk_transfer_later(const struct timespec *a, const struct timespec *b); /* a
  */
 int qk_transfer(int upper, int lower, const char *name, const struct stat *up);
 
+/* Copies from/name to to/name, contents, mode, owner and times. 0 or -errno. */
+int qk_transfer_copy(int from, int to, const char *name, const struct stat *st);
+
 /* Gives path beneath dirfd a file of its own, with the same contents, mode, owner and times. */
 int qk_transfer_unshare(int dirfd, const char *path);
 

@@ -13,13 +13,18 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-enum { SCRIPTS_MAX = 5 }; /* #! within #!: as the kernel's limit */
+enum {
+	SCRIPTS_MAX = 5, /* #! within #!: as the kernel's limit */
+	HEADERS_MAX = 64,
+};
 
 void qk_witness_init(struct qk_witness *w, struct qk_trace *trace)
 {
 	*w = (struct qk_witness){
 		.trace = trace, .a = QK_PLACE_INIT, .b = QK_PLACE_INIT, .parent = QK_PLACE_INIT
 	};
+	/* files are born by the coarse clock, which lags behind the fine one */
+	clock_gettime(CLOCK_REALTIME_COARSE, &w->began);
 	qk_resolver_init(&w->resolver, trace);
 }
 
@@ -180,6 +185,7 @@ static bool elf_interpreter(int fd, const unsigned char *head, size_t n, char *n
 	uint64_t phoff, at = 0, len = 0;
 	unsigned int phnum, phsize;
 	bool wide = n > EI_CLASS && head[EI_CLASS] == ELFCLASS64;
+	char table[HEADERS_MAX * sizeof(Elf64_Phdr)];
 
 	if (n < sizeof(Elf64_Ehdr))
 		return false;
@@ -194,14 +200,16 @@ static bool elf_interpreter(int fd, const unsigned char *head, size_t n, char *n
 		memcpy(&e, head, sizeof(e));
 		phoff = e.e_phoff, phnum = e.e_phnum, phsize = sizeof(Elf32_Phdr);
 	}
-	for (unsigned int i = 0; i < phnum && i < 64; i++) {
+	if (phnum > HEADERS_MAX ||
+		pread(fd, table, phnum * phsize, (off_t)phoff) != (ssize_t)(phnum * phsize))
+		return false;
+	for (unsigned int i = 0; i < phnum; i++) {
 		union {
 			Elf64_Phdr w;
 			Elf32_Phdr n;
 		} p;
 
-		if (pread(fd, &p, phsize, (off_t)(phoff + i * phsize)) != (ssize_t)phsize)
-			return false;
+		memcpy(&p, table + i * phsize, phsize);
 		if ((wide ? p.w.p_type : p.n.p_type) != PT_INTERP)
 			continue;
 		at = wide ? p.w.p_offset : p.n.p_offset;

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* One call, its arguments read. */
 struct qk_deed {
@@ -23,8 +24,15 @@ struct qk_deed {
 	uint64_t flags;           /* open flags, AT_*, RENAME_*, as the call has them */
 };
 
+/* What came of a call, for recorders that see it. */
+struct qk_outcome {
+	int err;            /* errno; 0 = success */
+	const char *opened; /* the name of the descriptor that was returned, or NULL */
+};
+
 struct qk_witness {
 	struct qk_trace *trace; /* borrowed */
+	struct timespec began;  /* wall clock, not later than any file made by the command */
 	struct qk_resolver resolver;
 	struct qk_place a, b, parent;
 };
@@ -34,6 +42,9 @@ void qk_witness_release(struct qk_witness *w);
 
 /* The task is stopped at the entry of this call. */
 void qk_witness_call(struct qk_witness *w, const struct qk_deed *d);
+
+/* The call is over, and this came of it. */
+void qk_witness_done(struct qk_witness *w, const struct qk_deed *d, const struct qk_outcome *o);
 
 /*
  * A program at an absolute resolved path is executed: the program and, as the kernel opens them

@@ -20,8 +20,8 @@ static const struct qk_json *parse(const char *text)
 	struct qk_err err = QK_ERR_INIT;
 	const struct qk_json *v = NULL;
 
-	ck_assert_msg(!qk_json_parse(&arena, "t.json", text, strlen(text), &v, NULL, &err), "%s: %s",
-		text, err.msg);
+	ck_assert_msg(!qk_json_parse(&arena, "t.json", text, strlen(text), &v, NULL, &err),
+		"%s: %s", text, err.msg);
 	return v;
 }
 
@@ -114,7 +114,8 @@ START_TEST(refuses)
 	const struct qk_json *v = NULL;
 
 	ck_assert_int_eq(
-		qk_json_parse(&arena, "t.json", bad[_i].text, strlen(bad[_i].text), &v, NULL, &err), -EINVAL);
+		qk_json_parse(&arena, "t.json", bad[_i].text, strlen(bad[_i].text), &v, NULL, &err),
+		-EINVAL);
 	ck_assert_str_eq(err.msg, bad[_i].message);
 	ck_assert_ptr_null(v);
 }
@@ -123,7 +124,8 @@ END_TEST
 /* Every beginning of a good document is refused, and no byte of it is read past its end. */
 START_TEST(cut_short)
 {
-	static const char text[] = "{\"a\":[1,{\"b\":\"\\u0041\\n\xc3\xa9\"}],/* c */\"d\":-1.5e3,\"e\":null}";
+	static const char text[] =
+		"{\"a\":[1,{\"b\":\"\\u0041\\n\xc3\xa9\"}],/* c */\"d\":-1.5e3,\"e\":null}";
 
 	for (size_t n = 0; n + 1 < sizeof(text); n++) {
 		qk_autofree char *copy = qk_alloc(n);
@@ -213,7 +215,8 @@ START_TEST(too_large)
 	const struct qk_json *v;
 
 	ck_assert_int_eq(
-		qk_json_parse(&arena, "t.json", "", (size_t)QK_JSON_SIZE_MAX + 1, &v, NULL, &err), -EFBIG);
+		qk_json_parse(&arena, "t.json", "", (size_t)QK_JSON_SIZE_MAX + 1, &v, NULL, &err),
+		-EFBIG);
 	ck_assert_str_eq(err.msg, "t.json: larger than 100 MB");
 }
 END_TEST
@@ -274,7 +277,8 @@ END_TEST
 
 START_TEST(typed_members)
 {
-	const struct qk_json *v = parse("{\"s\":\"x\",\"b\":true,\n\"a\":[\"y\",1],\"n\":null,\"o\":{}}");
+	const struct qk_json *v =
+		parse("{\"s\":\"x\",\"b\":true,\n\"a\":[\"y\",1],\"n\":null,\"o\":{}}");
 	struct qk_err err = QK_ERR_INIT;
 	const struct qk_json *got = NULL;
 	const char *s = "unset";
@@ -323,7 +327,8 @@ START_TEST(equality)
 	};
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++)
-		ck_assert_msg(qk_json_equal(parse(t[i].a), parse(t[i].b)) == t[i].equal, "%s", t[i].a);
+		ck_assert_msg(
+			qk_json_equal(parse(t[i].a), parse(t[i].b)) == t[i].equal, "%s", t[i].a);
 	ck_assert(!qk_json_equal(parse("1"), NULL));
 }
 END_TEST

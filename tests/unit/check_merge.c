@@ -57,7 +57,8 @@ START_TEST(merges_values)
 	const struct qk_json *below = parse(values[_i].below), *above = parse(values[_i].above);
 
 	check_json(qk_merge_value(&arena, below, above, true), values[_i].kept, values[_i].above);
-	check_json(qk_merge_value(&arena, below, above, false), values[_i].dropped, values[_i].above);
+	check_json(
+		qk_merge_value(&arena, below, above, false), values[_i].dropped, values[_i].above);
 }
 END_TEST
 
@@ -67,7 +68,8 @@ static const struct {
 	{ NULL, "{\"executor\":\"a:b\"}", "{\"executor\":\"a:b\"}" },
 	{ "{\"cache\":true,\"inputs\":[\"x\"]}", "{\"executor\":\"a:b\",\"inputs\":[\"y\"]}",
 		"{\"cache\":true,\"inputs\":[\"y\"],\"executor\":\"a:b\"}" },
-	{ "{\"executor\":\"a:b\",\"cache\":true}", "{\"executor\":\"a:c\"}", "{\"executor\":\"a:c\"}" },
+	{ "{\"executor\":\"a:b\",\"cache\":true}", "{\"executor\":\"a:c\"}",
+		"{\"executor\":\"a:c\"}" },
 	{ "{\"options\":{\"p\":1,\"q\":[1]}}", "{\"options\":{\"q\":[\"...\",2],\"r\":3}}",
 		"{\"options\":{\"p\":1,\"q\":[1,2],\"r\":3}}" },
 	{ "{\"configurations\":{\"x\":{\"p\":1,\"q\":1},\"y\":{}}}",
@@ -76,14 +78,16 @@ static const struct {
 	{ "{\"configurations\":{\"x\":{\"p\":1}}}",
 		"{\"configurations\":{\"x\":{\"p\":2},\"...\":true,\"z\":{}}}",
 		"{\"configurations\":{\"x\":{\"p\":1},\"z\":{}}}" },
-	{ "{\"cache\":true,\"parallelism\":false}", "{\"cache\":false,\"...\":true,\"parallelism\":true}",
+	{ "{\"cache\":true,\"parallelism\":false}",
+		"{\"cache\":false,\"...\":true,\"parallelism\":true}",
 		"{\"cache\":true,\"parallelism\":true}" },
 	{ "{\"executor\":\"nx:run-commands\",\"options\":{\"command\":\"a\"},\"cache\":true}",
 		"{\"executor\":\"nx:run-commands\",\"options\":{\"command\":\"b\"}}",
 		"{\"executor\":\"nx:run-commands\",\"options\":{\"command\":\"b\"}}" },
 	{ "{\"executor\":\"nx:run-commands\",\"options\":{\"cwd\":\"d\"},\"cache\":true}",
 		"{\"executor\":\"nx:run-commands\",\"options\":{\"command\":\"b\"}}",
-		"{\"executor\":\"nx:run-commands\",\"options\":{\"cwd\":\"d\",\"command\":\"b\"},\"cache\":true}" },
+		"{\"executor\":\"nx:run-commands\",\"options\":{\"cwd\":\"d\",\"command\":\"b\"},"
+		"\"cache\":true}" },
 	{ "{\"executor\":\"nx:run-script\",\"options\":{\"script\":\"a\"},\"cache\":true}",
 		"{\"executor\":\"nx:run-script\",\"options\":{\"script\":\"a\"}}",
 		"{\"executor\":\"nx:run-script\",\"options\":{\"script\":\"a\"},\"cache\":true}" },
@@ -93,12 +97,14 @@ static const struct {
 	{ "{\"qk:ultracache\":{\"mode\":\"on\",\"ignoreReads\":[\"a\"]}}",
 		"{\"qk:ultracache\":{\"ignoreReads\":[\"...\",\"b\"]}}",
 		"{\"qk:ultracache\":{\"ignoreReads\":[\"a\",\"b\"]}}" },
-	{ "{\"qk:sandbox\":{\"scratch\":[\"a\"]}}", "{\"qk:sandbox\":false}", "{\"qk:sandbox\":false}" },
+	{ "{\"qk:sandbox\":{\"scratch\":[\"a\"]}}", "{\"qk:sandbox\":false}",
+		"{\"qk:sandbox\":false}" },
 };
 
 START_TEST(merges_targets)
 {
-	check_json(qk_merge_target(&arena, parse(targets[_i].below), parse(targets[_i].above), true),
+	check_json(
+		qk_merge_target(&arena, parse(targets[_i].below), parse(targets[_i].above), true),
 		targets[_i].merged, targets[_i].above);
 }
 END_TEST
@@ -108,15 +114,20 @@ START_TEST(shorthand)
 	struct qk_err err = QK_ERR_INIT;
 	const struct qk_json *v;
 
-	ck_assert_int_eq(qk_merge_shorthand(&arena,
-				 parse("{\"command\":\"make\",\"cache\":true,\"options\":{\"cwd\":\"d\"}}"), &v, &err),
+	ck_assert_int_eq(
+		qk_merge_shorthand(&arena,
+			parse("{\"command\":\"make\",\"cache\":true,\"options\":{\"cwd\":\"d\"}}"),
+			&v, &err),
 		0);
 	check_json(v,
-		"{\"cache\":true,\"executor\":\"nx:run-commands\",\"options\":{\"cwd\":\"d\",\"command\":\"make\"}}",
+		"{\"cache\":true,\"executor\":\"nx:run-commands\",\"options\":{\"cwd\":\"d\","
+		"\"command\":\"make\"}}",
 		"shorthand");
-	ck_assert_int_eq(
-		qk_merge_shorthand(&arena, parse("{\"command\":\"a\",\"executor\":\"b\"}"), &v, &err), -EINVAL);
-	ck_assert_str_eq(err.msg, "t.json:1:12: a target has either \"command\" or \"executor\", not both");
+	ck_assert_int_eq(qk_merge_shorthand(
+				 &arena, parse("{\"command\":\"a\",\"executor\":\"b\"}"), &v, &err),
+		-EINVAL);
+	ck_assert_str_eq(
+		err.msg, "t.json:1:12: a target has either \"command\" or \"executor\", not both");
 	ck_assert_int_eq(qk_merge_shorthand(&arena, parse("{\"command\":[]}"), &v, &err), -EINVAL);
 	ck_assert_str_eq(err.msg, "t.json:1:12: \"command\" must be a string, not an array");
 }
@@ -124,20 +135,24 @@ END_TEST
 
 START_TEST(tokens_in_options)
 {
-	const struct qk_json *v = parse("{\"a\":\"{workspaceRoot}/x/{projectRoot}/{projectName}\","
-					"\"b\":[{\"c\":\"{projectName}{other}\"}],\"d\":\"plain\"}");
+	const struct qk_json *v =
+		parse("{\"a\":\"{workspaceRoot}/x/{projectRoot}/{projectName}\","
+		      "\"b\":[{\"c\":\"{projectName}{other}\"}],\"d\":\"plain\"}");
 	struct qk_err err = QK_ERR_INIT;
 	const struct qk_json *got;
 
 	ck_assert_int_eq(qk_tokens_in_options(&arena, v, "libs/p", "p", &got, &err), 0);
-	check_json(got, "{\"a\":\"x/libs/p/p\",\"b\":[{\"c\":\"p{other}\"}],\"d\":\"plain\"}", "options");
+	check_json(got, "{\"a\":\"x/libs/p/p\",\"b\":[{\"c\":\"p{other}\"}],\"d\":\"plain\"}",
+		"options");
 	ck_assert_uint_eq(qk_json_get(got, "a")->column, 6);
 	v = parse("[\"plain\"]");
 	ck_assert_int_eq(qk_tokens_in_options(&arena, v, "libs/p", "p", &got, &err), 0);
 	ck_assert_ptr_eq(got, v);
 	ck_assert_int_eq(
-		qk_tokens_in_options(&arena, parse("[\"x{workspaceRoot}\"]"), "p", "p", &got, &err), -EINVAL);
-	ck_assert_str_eq(err.msg, "t.json:1:2: {workspaceRoot} may only be at the beginning of an option");
+		qk_tokens_in_options(&arena, parse("[\"x{workspaceRoot}\"]"), "p", "p", &got, &err),
+		-EINVAL);
+	ck_assert_str_eq(
+		err.msg, "t.json:1:2: {workspaceRoot} may only be at the beginning of an option");
 }
 END_TEST
 
@@ -169,13 +184,14 @@ static const struct {
 START_TEST(tokens_in_paths)
 {
 	struct qk_project p = { .name = "name", .root = paths[_i].root };
-	const struct qk_json *options = parse(
-		"{\"outputPath\":\"out/p\",\"deep\":{\"er\":\"down\"},\"empty\":\"\",\"abs\":\"/tmp/x\"}");
+	const struct qk_json *options =
+		parse("{\"outputPath\":\"out/"
+		      "p\",\"deep\":{\"er\":\"down\"},\"empty\":\"\",\"abs\":\"/tmp/x\"}");
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
 	const char *why = "unset";
 
-	ck_assert_msg(qk_tokens_path(&b, paths[_i].text, &p, options, &why) == !!paths[_i].path, "%s: %s",
-		paths[_i].text, b.s);
+	ck_assert_msg(qk_tokens_path(&b, paths[_i].text, &p, options, &why) == !!paths[_i].path,
+		"%s: %s", paths[_i].text, b.s);
 	ck_assert_str_eq(b.s, paths[_i].path ? paths[_i].path : "");
 	ck_assert_pstr_eq(why, paths[_i].why);
 }
@@ -188,6 +204,25 @@ START_TEST(tokens_in_text)
 
 	qk_tokens_text(&b, "{workspaceRoot}/{projectRoot} {options.x} {foo}", &p, NULL, "/w");
 	ck_assert_str_eq(b.s, "/w/libs/p {options.x} {foo}");
+}
+END_TEST
+
+/* Braces that open and never close, and tokens in tokens: neither takes long, nor the stack. */
+START_TEST(hostile_tokens)
+{
+	enum { N = 200 * 1000 };
+	struct qk_project p = { .name = "name", .root = "libs/p" };
+	qk_autobuf struct qk_buf text = QK_BUF_INIT, out = QK_BUF_INIT;
+
+	for (int i = 0; i < N; i++)
+		qk_buf_addstr(&text, "{options.a ?? ");
+	qk_tokens_text(&out, text.s, &p, NULL, "/w");
+	ck_assert_str_eq(out.s, text.s);
+	for (int i = 0; i < N; i++)
+		qk_buf_addch(&text, '}');
+	qk_buf_reset(&out);
+	qk_tokens_text(&out, text.s, &p, NULL, "/w");
+	ck_assert_uint_gt(out.len, N);
 }
 END_TEST
 
@@ -205,6 +240,7 @@ int main(void)
 	tcase_add_test(tc, tokens_in_options);
 	tcase_add_loop_test(tc, tokens_in_paths, 0, sizeof(paths) / sizeof(*paths));
 	tcase_add_test(tc, tokens_in_text);
+	tcase_add_test(tc, hostile_tokens);
 	suite_add_tcase(s, tc);
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);

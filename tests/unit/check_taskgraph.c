@@ -30,8 +30,9 @@ static void load(void)
 static void project(const char *name, const char *targets, const char *deps)
 {
 	qk_autofree char *path = qk_asprintf("libs/%s/project.json", name);
-	qk_autofree char *text = qk_asprintf(
-		"{\"name\":\"%s\",\"implicitDependencies\":[%s],\n\"targets\":{%s}}", name, deps, targets);
+	qk_autofree char *text =
+		qk_asprintf("{\"name\":\"%s\",\"implicitDependencies\":[%s],\n\"targets\":{%s}}",
+			name, deps, targets);
 
 	tree_file(path, text);
 }
@@ -145,7 +146,9 @@ static void project_of_forms(const char *depends_on)
 		depends_on);
 
 	project("a", t, "\"b\",\"d\"");
-	project("b", "\"build\":{" RUN "},\"gen-1\":{" RUN "},\"serve\":{" RUN ",\"continuous\":true}", "\"c\"");
+	project("b",
+		"\"build\":{" RUN "},\"gen-1\":{" RUN "},\"serve\":{" RUN ",\"continuous\":true}",
+		"\"c\"");
 	project("c", "\"build\":{" RUN "},\"test\":{" RUN "},\"gen-2\":{" RUN "}", "");
 	tree_file("libs/c/project.local.json", "{\"tags\":[\"x\"]}");
 	project("d", "\"test\":{" RUN "}", "\"e\"");
@@ -167,10 +170,13 @@ END_TEST
 
 START_TEST(slips_are_warned_about)
 {
-	project_of_forms("\"nope:build\",\"c:nope\",{\"target\":\"build\",\"projects\":[\"none\"]},\"biuld\",\"^tset\"");
+	project_of_forms("\"nope:build\",\"c:nope\",{\"target\":\"build\",\"projects\":[\"none\"]},"
+			 "\"biuld\",\"^tset\"");
 	check_builds("a:t", NULL);
-	check_warned("libs/a/project.json:2:44: \"dependsOn\": no project has a target \"nope:build\"");
-	check_warned("libs/a/project.json:2:57: \"dependsOn\": project \"c\" has no target \"nope\"");
+	check_warned(
+		"libs/a/project.json:2:44: \"dependsOn\": no project has a target \"nope:build\"");
+	check_warned(
+		"libs/a/project.json:2:57: \"dependsOn\": project \"c\" has no target \"nope\"");
 	check_warned("libs/a/project.json:2:95: \"dependsOn\": its \"projects\" select none");
 	check_warned("libs/a/project.json:2:105: \"dependsOn\": no project has a target \"biuld\"");
 	check_warned("libs/a/project.json:2:113: \"dependsOn\": no project has a target \"tset\"");
@@ -192,9 +198,12 @@ END_TEST
 
 START_TEST(defaults_give_dependencies)
 {
-	tree_file("nx.json", "{\"targetDefaults\":{\"build\":{\"dependsOn\":[\"^build\"]},\"test\":{\"dependsOn\":[\"build\"]}}}");
+	tree_file("nx.json", "{\"targetDefaults\":{\"build\":{\"dependsOn\":[\"^build\"]},\"test\":"
+			     "{\"dependsOn\":[\"build\"]}}}");
 	project("a", "\"build\":{" RUN "},\"test\":{" RUN "}", "\"b\"");
-	project("b", "\"build\":{" RUN ",\"dependsOn\":[]},\"test\":{" RUN ",\"dependsOn\":[\"...\",\"lint\"]},\"lint\":{" RUN "}",
+	project("b",
+		"\"build\":{" RUN ",\"dependsOn\":[]},\"test\":{" RUN
+		",\"dependsOn\":[\"...\",\"lint\"]},\"lint\":{" RUN "}",
 		"\"c\"");
 	project("c", "\"build\":{" RUN "}", "");
 	load();
@@ -211,8 +220,10 @@ END_TEST
 START_TEST(configurations)
 {
 	project("a",
-		"\"build\":{" RUN ",\"dependsOn\":[\"^build\"],\"options\":{\"o\":1,\"p\":1},\"configurations\":"
-		"{\"production\":{\"p\":2},\"debug\":{\"p\":3}},\"defaultConfiguration\":\"debug\"}",
+		"\"build\":{" RUN
+		",\"dependsOn\":[\"^build\"],\"options\":{\"o\":1,\"p\":1},\"configurations\":"
+		"{\"production\":{\"p\":2},\"debug\":{\"p\":3}},\"defaultConfiguration\":"
+		"\"debug\"}",
 		"\"b\"");
 	project("b", "\"build\":{" RUN ",\"dependsOn\":[\"^build\"]}", "\"c\"");
 	project("c", "\"build\":{" RUN ",\"configurations\":{\"production\":{}}}", "");
@@ -235,10 +246,13 @@ END_TEST
 START_TEST(forwarding)
 {
 	project("a",
-		"\"t\":{" RUN ",\"options\":{\"x\":1},\"configurations\":{\"c\":{\"y\":2}},\"dependsOn\":["
-		"{\"target\":\"p\",\"params\":\"forward\"},{\"target\":\"o\",\"options\":\"forward\"},"
+		"\"t\":{" RUN
+		",\"options\":{\"x\":1},\"configurations\":{\"c\":{\"y\":2}},\"dependsOn\":["
+		"{\"target\":\"p\",\"params\":\"forward\"},{\"target\":\"o\",\"options\":"
+		"\"forward\"},"
 		"{\"target\":\"n\",\"params\":\"ignore\",\"options\":\"ignore\"}]},"
-		"\"p\":{" RUN ",\"dependsOn\":[\"q\"]},\"o\":{\"executor\":\"e\",\"options\":{\"x\":0,\"z\":0}},"
+		"\"p\":{" RUN
+		",\"dependsOn\":[\"q\"]},\"o\":{\"executor\":\"e\",\"options\":{\"x\":0,\"z\":0}},"
 		"\"n\":{\"executor\":\"e\",\"options\":{\"x\":0}},\"q\":{" RUN "}",
 		"");
 	load();
@@ -256,7 +270,10 @@ START_TEST(cycles)
 {
 	struct qk_err err = QK_ERR_INIT;
 
-	project("a", "\"build\":{" RUN ",\"dependsOn\":[\"^build\"]},\"t\":{" RUN ",\"dependsOn\":[\"build\"]}", "\"b\"");
+	project("a",
+		"\"build\":{" RUN ",\"dependsOn\":[\"^build\"]},\"t\":{" RUN
+		",\"dependsOn\":[\"build\"]}",
+		"\"b\"");
 	project("b", "\"build\":{" RUN ",\"dependsOn\":[\"^build\"]}", "\"c\"");
 	project("c", "\"build\":{" RUN ",\"dependsOn\":[\"^build\"]}", "\"a\"");
 	load();
@@ -264,8 +281,10 @@ START_TEST(cycles)
 	ck_assert_ptr_null(graph);
 	ck_assert_str_eq(err.msg, "libs/a/project.json:2:47: tasks wait for each other: "
 				  "a:build -> b:build -> c:build -> a:build");
-	/* through a task that has to run; and one task waiting for itself, which counts for nothing */
-	project("b", "\"build\":{" RUN ",\"continuous\":true,\"dependsOn\":[\"^build\",\"build\"]}", "\"a\"");
+	/* through a task that has to run; and one task waiting for itself, which counts for nothing
+	 */
+	project("b", "\"build\":{" RUN ",\"continuous\":true,\"dependsOn\":[\"^build\",\"build\"]}",
+		"\"a\"");
 	load();
 	ck_assert_int_eq(build("b:build", NULL, &err), -EINVAL);
 	ck_assert(strstr(err.msg, "b:build -> a:build -> b:build"));
@@ -279,15 +298,18 @@ END_TEST
 static const struct {
 	const char *outputs, *root_outputs, *problem;
 } outputs[] = {
-	{ "\"outputs\":[\"{projectRoot}/dist\",\"!{projectRoot}/dist/x\",\"{workspaceRoot}/out/{projectName}\"]",
+	{ "\"outputs\":[\"{projectRoot}/dist\",\"!{projectRoot}/dist/x\",\"{workspaceRoot}/out/"
+	  "{projectName}\"]",
 		"libs/a/dist !libs/a/dist/x out/a", NULL },
 	{ "\"outputs\":[\"{options.none}\",\"{options.dir}\"]", "made/here", NULL },
 	{ "\"outputs\":[]", "", NULL },
 	{ "\"cache\":true", "dist/libs/a libs/a/dist libs/a/build libs/a/public", NULL },
 	{ "\"outputs\":[\"dist\",\"{projectRoot}/ok\"]", "libs/a/ok",
-		"libs/a/project.json:2:60: output 'dist': it must begin with {projectRoot} or {workspaceRoot}" },
+		"libs/a/project.json:2:60: output 'dist': it must begin with {projectRoot} or "
+		"{workspaceRoot}" },
 	{ "\"outputs\":[\"{projectRoot}/../../../x\"]", "",
-		"libs/a/project.json:2:60: output '{projectRoot}/../../../x': it leads out of the workspace" },
+		"libs/a/project.json:2:60: output '{projectRoot}/../../../x': it leads out of the "
+		"workspace" },
 	{ "\"outputs\":[\"{options.abs}\"]", "",
 		"libs/a/project.json:2:60: output '{options.abs}': it is absolute" },
 };
@@ -315,8 +337,10 @@ END_TEST
 
 START_TEST(outputs_without_a_declaration)
 {
-	project("a", "\"x\":{\"executor\":\"e\",\"options\":{\"outputPath\":\"o/p\"}},\"y\":{" RUN "},"
-		     "\"z\":{\"executor\":\"e\",\"options\":{\"outputPath\":[\"o\",\"p\"]}}", "");
+	project("a",
+		"\"x\":{\"executor\":\"e\",\"options\":{\"outputPath\":\"o/p\"}},\"y\":{" RUN "},"
+		"\"z\":{\"executor\":\"e\",\"options\":{\"outputPath\":[\"o\",\"p\"]}}",
+		"");
 	tree_file("project.json", "{\"name\":\"top\",\"targets\":{\"build\":{" RUN "}}}");
 	load();
 	check_builds("", NULL);
@@ -350,7 +374,10 @@ START_TEST(taking_ids_apart)
 	const char *c = NULL;
 	int r;
 
-	project("a", "\"build\":{" RUN ",\"configurations\":{\"c\":{}}},\"build:x\":{" RUN ",\"configurations\":{\"d\":{}}}", "");
+	project("a",
+		"\"build\":{" RUN ",\"configurations\":{\"c\":{}}},\"build:x\":{" RUN
+		",\"configurations\":{\"d\":{}}}",
+		"");
 	project("b", "\"t\":{" RUN "}", "");
 	tree_file("libs/bc/project.json", "{\"name\":\"b:c\",\"targets\":{\"t\":{" RUN "}}}");
 	load();
@@ -359,7 +386,8 @@ START_TEST(taking_ids_apart)
 		ck_assert_int_eq(r, -ENOENT);
 		ck_assert_str_eq(err.msg, names[_i].message);
 	} else {
-		qk_autofree char *again = qk_asprintf("%s:%s%s%s", t->project->name, t->name, c ? ":" : "", c ? c : "");
+		qk_autofree char *again = qk_asprintf(
+			"%s:%s%s%s", t->project->name, t->name, c ? ":" : "", c ? c : "");
 
 		ck_assert_int_eq(r, 0);
 		ck_assert_str_eq(again, names[_i].id);
@@ -370,13 +398,14 @@ END_TEST
 static const struct {
 	const char *item, *message;
 } faults[] = {
-	{ "1", "libs/a/project.json:2:44: \"dependsOn\" must hold strings and objects, not a number" },
+	{ "1", "libs/a/project.json:2:44: \"dependsOn\" must hold strings and objects, not a "
+	       "number" },
 	{ "{}", "libs/a/project.json:2:44: an item of \"dependsOn\" needs a \"target\"" },
 	{ "{\"target\":1}", "libs/a/project.json:2:54: \"target\" must be a string, not a number" },
 	{ "{\"target\":\"b\",\"projects\":1}",
 		"libs/a/project.json:2:69: \"projects\" must be an array, not a number" },
-	{ "{\"target\":\"b\",\"params\":\"x\"}",
-		"libs/a/project.json:2:67: \"params\" must be \"forward\" or \"ignore\", not \"x\"" },
+	{ "{\"target\":\"b\",\"params\":\"x\"}", "libs/a/project.json:2:67: \"params\" must be "
+						 "\"forward\" or \"ignore\", not \"x\"" },
 	{ "{\"target\":\"b\",\"dependencies\":\"x\"}",
 		"libs/a/project.json:2:73: \"dependencies\" must be true or false, not a string" },
 };

@@ -134,10 +134,11 @@ START_TEST(only_what_is_asked_for_is_kept)
 	qk_trace_init(&t);
 	qk_strv_push(&t.roots, "/w");
 	qk_strv_push(&t.roots, "/v/sub");
-	feed(&t, "r:a r:/wx/a r:/v/b r:/v/sub/c p:p a:q r:/w c:t n:t:/tmp/o n:/tmp/i:i N:/tmp/d:d "
+	feed(&t, "r:a c:o p:o r:/wx/a r:/v/b r:/v/sub/c p:p a:q r:/w c:t n:t:/tmp/o n:/tmp/i:i "
+		 "N:/tmp/d:d "
 		 "r:d/f");
 	show(&t, &got);
-	ck_assert_str_eq(got.s, "a=r /v/sub/c=r /w=r t=wcd i=wc d=wcD");
+	ck_assert_str_eq(got.s, "a=r o=wc /v/sub/c=r /w=r t=wcd i=wc d=wcD");
 	ck_assert_ptr_null(qk_trace_find(&t, "/w/p"));
 	ck_assert_str_eq(qk_trace_find(&t, "/w/a")->path, "/w/a");
 	qk_trace_release(&t);

@@ -36,8 +36,8 @@ static const struct qk_project *project(const struct qk_workspace *ws, const cha
 	return p;
 }
 
-static const struct qk_target *target(const struct qk_workspace *ws, const char *name,
-	const char *t_name)
+static const struct qk_target *target(
+	const struct qk_workspace *ws, const char *name, const char *t_name)
 {
 	const struct qk_target *t = qk_project_target(project(ws, name), t_name);
 
@@ -60,7 +60,8 @@ static void check_projects(const struct qk_workspace *ws, const char *want)
 
 	for (size_t i = 0; i < ws->n_projects; i++) {
 		ck_assert_uint_eq(ws->projects[i].index, i);
-		qk_buf_addf(&b, "%s%s=%s", i ? " " : "", ws->projects[i].name, ws->projects[i].root);
+		qk_buf_addf(
+			&b, "%s%s=%s", i ? " " : "", ws->projects[i].name, ws->projects[i].root);
 	}
 	ck_assert_str_eq(b.s, want);
 }
@@ -92,7 +93,8 @@ START_TEST(finds_projects)
 	struct qk_workspace *ws;
 
 	tree_file("nx.json", "{}");
-	tree_file("package.json", "{\"name\":\"root\",\"workspaces\":[\"./packages/*\",\"!packages/out\"]}");
+	tree_file("package.json",
+		"{\"name\":\"root\",\"workspaces\":[\"./packages/*\",\"!packages/out\"]}");
 	tree_file("pnpm-workspace.yaml", "packages:\n  - 'tools/**'\n  - \"!**/test/**\"\n");
 	tree_file("lerna.json", "{\"packages\":[\"lerna/*\"]}");
 	tree_file("packages/a/package.json", "{\"name\":\"@s/a\"}");
@@ -114,8 +116,9 @@ START_TEST(finds_projects)
 	tree_file("libs/local-only/project.local.json", "{\"name\":\"nothing\"}");
 	tree_file("libs/none/src/a.c", "");
 	ws = load();
-	check_projects(ws, "@s/a=packages/a both-package=libs/both core=libs/Core from-nx=libs/nx-name "
-			   "l=lerna/l mine=libs/local other=libs/named unnamed=packages/Unnamed y=tools/x/y");
+	check_projects(ws,
+		"@s/a=packages/a both-package=libs/both core=libs/Core from-nx=libs/nx-name "
+		"l=lerna/l mine=libs/local other=libs/named unnamed=packages/Unnamed y=tools/x/y");
 	ck_assert(ws->has_pnpm_workspace);
 	ck_assert(project(ws, "@s/a")->in_workspaces);
 	ck_assert(!project(ws, "both-package")->in_workspaces);
@@ -221,8 +224,8 @@ START_TEST(ignore_rules)
 		const struct qk_ignore *rules =
 			qk_ignore_add(&a, NULL, "", t[i].rules, strlen(t[i].rules));
 
-		ck_assert_msg(qk_ignore_has(rules, t[i].path, t[i].is_dir) == t[i].ignored, "'%s' on '%s'",
-			t[i].rules, t[i].path);
+		ck_assert_msg(qk_ignore_has(rules, t[i].path, t[i].is_dir) == t[i].ignored,
+			"'%s' on '%s'", t[i].rules, t[i].path);
 		qk_arena_release(&a);
 	}
 }
@@ -232,12 +235,15 @@ START_TEST(nx_json_layers)
 {
 	struct qk_workspace *ws;
 
-	tree_file("nx.json", "{\"extends\":\"nx-base/presets/x\",\"namedInputs\":{\"default\":[\"d\"],\"p\":[\"q\"]},"
+	tree_file("nx.json", "{\"extends\":\"nx-base/presets/"
+			     "x\",\"namedInputs\":{\"default\":[\"d\"],\"p\":[\"q\"]},"
 			     "\"targetDefaults\":{\"build\":{\"cache\":true}},\"parallel\":3}");
 	tree_file("node_modules/nx-base/presets/x.json",
-		"{\"cacheDirectory\":\"from-base\",\"namedInputs\":{\"lost\":[\"x\"]},\"parallel\":9}");
-	tree_file("nx.local.json", "{\"namedInputs\":{\"p\":[\"...\",\"local\"]},\"targetDefaults\":{\"test\":{}},"
-				   "\"parallel\":\"7\"}");
+		"{\"cacheDirectory\":\"from-base\",\"namedInputs\":{\"lost\":[\"x\"]},\"parallel\":"
+		"9}");
+	tree_file("nx.local.json",
+		"{\"namedInputs\":{\"p\":[\"...\",\"local\"]},\"targetDefaults\":{\"test\":{}},"
+		"\"parallel\":\"7\"}");
 	ws = load();
 	ck_assert_str_eq(ws->cache_directory, "from-base");
 	ck_assert_int_eq(ws->parallel, 7);
@@ -249,19 +255,22 @@ START_TEST(nx_json_layers)
 	tree_file("nx.local.json", "{}");
 	tree_file("nx.json", "{\n \"extends\": \"./none.json\"\n}");
 	check_fails("nx.json:2:13: \"extends\": './none.json' is not found");
-	tree_file("nx.json", "{\"extends\":\"nx/presets/npm.json\",\"tasksRunnerOptions\":{\"default\":"
-			     "{\"options\":{\"cacheDirectory\":\"old\",\"parallel\":2}}}}");
+	tree_file("nx.json",
+		"{\"extends\":\"nx/presets/npm.json\",\"tasksRunnerOptions\":{\"default\":"
+		"{\"options\":{\"cacheDirectory\":\"old\",\"parallel\":2}}}}");
 	ws = load();
 	ck_assert_str_eq(ws->cache_directory, "old");
 	ck_assert_int_eq(ws->parallel, 2);
 	qk_workspace_free(ws);
 	tree_file("nx.json", "{\"parallel\":0}");
 	check_fails("nx.json:1:13: \"parallel\" must be a whole number from 1 up, not 0");
-	tree_file("nx.json", "{\"parallel\":false,\"plugins\":[\"@nx/js\",{\"plugin\":\"@nx/vite\"}]}");
+	tree_file("nx.json",
+		"{\"parallel\":false,\"plugins\":[\"@nx/js\",{\"plugin\":\"@nx/vite\"}]}");
 	ws = load();
 	ck_assert_int_eq(ws->parallel, 1);
-	check_warned(ws, "nx.json:1:49: plugin \"@nx/vite\": qk runs no plugins of Nx, so the targets and "
-			     "dependencies it would add are missing");
+	check_warned(ws,
+		"nx.json:1:49: plugin \"@nx/vite\": qk runs no plugins of Nx, so the targets and "
+		"dependencies it would add are missing");
 	qk_workspace_free(ws);
 }
 END_TEST
@@ -271,17 +280,21 @@ START_TEST(layers_of_a_project)
 	const struct qk_target *t;
 	struct qk_workspace *ws;
 
-	tree_file("nx.json", "{\"targetDefaults\":{\"build\":{\"inputs\":[\"default\"],\"cache\":true}}}");
+	tree_file("nx.json",
+		"{\"targetDefaults\":{\"build\":{\"inputs\":[\"default\"],\"cache\":true}}}");
 	tree_file("p/package.json",
 		"{\"name\":\"p\",\"version\":\"1.0.0\",\"keywords\":[\"k\"],"
 		"\"scripts\":{\"build\":\"x\",\"test\":\"y\",\"lint\":\"z\",\"docs\":\"d\"},"
 		"\"nx\":{\"tags\":[\"t\"],\"namedInputs\":{\"n\":[\"1\"],\"m\":[\"1\"]},"
-		"\"targets\":{\"build\":{\"outputs\":[\"{projectRoot}/o\"]},\"lint\":{\"command\":\"eslint\"}}}}");
-	tree_file("p/project.json",
-		"{\"tags\":[\"t\",\"u\"],\"namedInputs\":{\"n\":[\"2\"]},\"sourceRoot\":\"p/src\",\n"
-		" \"targets\":{\"build\":{\"inputs\":[\"...\",\"extra\"]},\n"
-		"  \"test\":{\"command\":\"run {projectRoot} {projectName}\",\"options\":{\"cwd\":\"{workspaceRoot}\"}}}}");
-	tree_file("p/project.local.json", "{\"targets\":{\"build\":{\"cache\":false},\"only-here\":{\"command\":\"l\"}}}");
+		"\"targets\":{\"build\":{\"outputs\":[\"{projectRoot}/"
+		"o\"]},\"lint\":{\"command\":\"eslint\"}}}}");
+	tree_file("p/project.json", "{\"tags\":[\"t\",\"u\"],\"namedInputs\":{\"n\":[\"2\"]},"
+				    "\"sourceRoot\":\"p/src\",\n"
+				    " \"targets\":{\"build\":{\"inputs\":[\"...\",\"extra\"]},\n"
+				    "  \"test\":{\"command\":\"run {projectRoot} "
+				    "{projectName}\",\"options\":{\"cwd\":\"{workspaceRoot}\"}}}}");
+	tree_file("p/project.local.json",
+		"{\"targets\":{\"build\":{\"cache\":false},\"only-here\":{\"command\":\"l\"}}}");
 	ws = load();
 	t = target(ws, "p", "build");
 	ck_assert_str_eq(t->executor, "nx:run-script");
@@ -317,7 +330,8 @@ START_TEST(target_defaults)
 
 	tree_file("nx.json",
 		"{\"targetDefaults\":{"
-		"\"build\":{\"cache\":true,\"options\":{\"a\":1,\"b\":1},\"configurations\":{\"c\":{\"x\":1}}},"
+		"\"build\":{\"cache\":true,\"options\":{\"a\":1,\"b\":1},\"configurations\":{\"c\":"
+		"{\"x\":1}}},"
 		"\"my:gen\":{\"inputs\":[\"gen\"],\"cache\":true},"
 		"\"e2e-*\":{\"inputs\":[\"short\"]},\"e2e-ci-*\":{\"inputs\":[\"long\"]},"
 		"\"lint\":[{\"cache\":true,\"inputs\":[\"all\"]},"
@@ -333,7 +347,8 @@ START_TEST(target_defaults)
 		"\"e2e-ci-1\":{\"command\":\"x\"},\"e2e-1\":{\"command\":\"x\"},"
 		"\"lint\":{\"executor\":\"my:lint\"},"
 		"\"cmd\":{\"command\":\"own\"},\"noop\":{},\"nothing\":{}}}");
-	tree_file("q/project.json", "{\"name\":\"q\",\"targets\":{\"lint\":{\"command\":\"x\"},\"cmd\":{}}}");
+	tree_file("q/project.json",
+		"{\"name\":\"q\",\"targets\":{\"lint\":{\"command\":\"x\"},\"cmd\":{}}}");
 	ws = load();
 	t = target(ws, "p", "build");
 	check_json(t->options, "{\"a\":1,\"b\":2}");
@@ -360,15 +375,18 @@ START_TEST(included_scripts_and_patterns)
 	struct qk_workspace *ws;
 
 	tree_file("package.json", "{\"workspaces\":[\"p\"]}");
-	tree_file("p/package.json", "{\"name\":\"p\",\"scripts\":{\"a\":\"x\",\"b:c\":\"y\",\"d e\":\"z\"}}");
-	tree_file("q/package.json",
-		"{\"name\":\"q\",\"scripts\":{\"a\":\"x\",\"b\":\"y\"},\"nx\":{\"includedScripts\":[\"b\"]}}");
-	tree_file("q/project.json", "{\"targets\":{\"b\":{},\"c-1\":{\"command\":\"x\"},\"c-2\":{\"command\":\"x\"},"
-				    "\"c-*\":{\"cache\":true}}}");
+	tree_file("p/package.json",
+		"{\"name\":\"p\",\"scripts\":{\"a\":\"x\",\"b:c\":\"y\",\"d e\":\"z\"}}");
+	tree_file("q/package.json", "{\"name\":\"q\",\"scripts\":{\"a\":\"x\",\"b\":\"y\"},\"nx\":{"
+				    "\"includedScripts\":[\"b\"]}}");
+	tree_file("q/project.json",
+		"{\"targets\":{\"b\":{},\"c-1\":{\"command\":\"x\"},\"c-2\":{\"command\":\"x\"},"
+		"\"c-*\":{\"cache\":true}}}");
 	ws = load();
 	ck_assert_uint_eq(project(ws, "p")->n_targets, 2);
 	target(ws, "p", "b:c");
-	check_warned(ws, "p/package.json:1:42: script \"d e\" is no target: make cannot hold its name");
+	check_warned(
+		ws, "p/package.json:1:42: script \"d e\" is no target: make cannot hold its name");
 	ck_assert_ptr_null(qk_project_target(project(ws, "q"), "a"));
 	ck_assert_ptr_null(qk_project_target(project(ws, "q"), "c-*"));
 	ck_assert(target(ws, "q", "c-1")->cache && target(ws, "q", "c-2")->cache);
@@ -383,16 +401,20 @@ START_TEST(project_graph)
 
 	tree_file("package.json", "{\"workspaces\":[\"p/*\"]}");
 	tree_file("p/a/package.json",
-		"{\"name\":\"a\",\"version\":\"1.2.3\",\"dependencies\":{\"a\":\"*\",\"b\":\"workspace:^\",\"none\":\"*\"},"
+		"{\"name\":\"a\",\"version\":\"1.2.3\",\"dependencies\":{\"a\":\"*\",\"b\":"
+		"\"workspace:^\",\"none\":\"*\"},"
 		"\"devDependencies\":{\"c\":\"*\"},\"peerDependencies\":{\"d\":\">=1\"},"
 		"\"optionalDependencies\":{\"e\":\"file:../e\"}}");
-	tree_file("p/b/package.json", "{\"name\":\"b\",\"dependencies\":{\"a\":\"^2\",\"c\":\"file:../d\"}}");
-	tree_file("p/c/package.json", "{\"name\":\"c\",\"dependencies\":{\"a\":\"~1.2.0\"},\"devDependencies\":{\"d\":\"9\"}}");
-	tree_file("p/d/package.json",
-		"{\"name\":\"d\",\"version\":\"1.0.0\",\"dependencies\":{\"a\":\"9\"},\"devDependencies\":{\"a\":\"*\"}}");
+	tree_file("p/b/package.json",
+		"{\"name\":\"b\",\"dependencies\":{\"a\":\"^2\",\"c\":\"file:../d\"}}");
+	tree_file("p/c/package.json", "{\"name\":\"c\",\"dependencies\":{\"a\":\"~1.2.0\"},"
+				      "\"devDependencies\":{\"d\":\"9\"}}");
+	tree_file("p/d/package.json", "{\"name\":\"d\",\"version\":\"1.0.0\",\"dependencies\":{"
+				      "\"a\":\"9\"},\"devDependencies\":{\"a\":\"*\"}}");
 	tree_file("p/e/package.json", "{\"name\":\"e\",\"dependencies\":{\"b\":\"*\",\"c\":\"*\"},"
 				      "\"nx\":{\"implicitDependencies\":[\"!b\",\"a\",\"nope\"]}}");
-	tree_file("l/x/project.json", "{\"name\":\"x\",\"tags\":[\"t\"],\"implicitDependencies\":[\"y-*\",\"!y-2\",\"x\"]}");
+	tree_file("l/x/project.json", "{\"name\":\"x\",\"tags\":[\"t\"],\"implicitDependencies\":["
+				      "\"y-*\",\"!y-2\",\"x\"]}");
 	tree_file("l/y1/project.json", "{\"name\":\"y-1\",\"implicitDependencies\":[\"tag:t\"]}");
 	tree_file("l/y2/project.json", "{\"name\":\"y-2\",\"implicitDependencies\":[\"l/y1\"]}");
 	tree_file("l/z/project.json", "{\"name\":\"z\",\"implicitDependencies\":[\"!x\"]}");
@@ -478,15 +500,19 @@ START_TEST(qk_fields)
 	const struct qk_target *t;
 	struct qk_workspace *ws;
 
-	tree_file("p/project.json",
-		"{\"name\":\"p\",\"qk:top\":1,\"targets\":{"
-		"\"a\":{\"command\":\"x\",\"qk:sandbox\":false,\"qk:ultracache\":{},\"qk:warm\":[\".cache\"]},\n"
-		"\"b\":{\"command\":\"x\",\"qk:sandbox\":{\"scratch\":[\"{projectRoot}/s\"],\"weakerWhenNested\":true,"
-		"\"allow\":{\"read\":[\".\"],\"network\":true,\"localBinding\":[3000],\"pty\":true},"
-		"\"deny\":{\"network\":[\"x.org\"]},\"ignore\":{\"read\":[\"y\"],\"wat\":1},\"scrach\":[]},\n"
-		"\"qk:ultracache\":{\"mode\":\"record\",\"ignoreReads\":[\"^src/**\"],\"uncheckedOutputs\":[\"u\"],\"m\":1},"
-		"\"qk:other\":{}},\n"
-		"\"c\":{\"command\":\"x\"}}}");
+	tree_file("p/project.json", "{\"name\":\"p\",\"qk:top\":1,\"targets\":{"
+				    "\"a\":{\"command\":\"x\",\"qk:sandbox\":false,\"qk:"
+				    "ultracache\":{},\"qk:warm\":[\".cache\"]},\n"
+				    "\"b\":{\"command\":\"x\",\"qk:sandbox\":{\"scratch\":[\"{"
+				    "projectRoot}/s\"],\"weakerWhenNested\":true,"
+				    "\"allow\":{\"read\":[\".\"],\"network\":true,\"localBinding\":"
+				    "[3000],\"pty\":true},"
+				    "\"deny\":{\"network\":[\"x.org\"]},\"ignore\":{\"read\":["
+				    "\"y\"],\"wat\":1},\"scrach\":[]},\n"
+				    "\"qk:ultracache\":{\"mode\":\"record\",\"ignoreReads\":[\"^"
+				    "src/**\"],\"uncheckedOutputs\":[\"u\"],\"m\":1},"
+				    "\"qk:other\":{}},\n"
+				    "\"c\":{\"command\":\"x\"}}}");
 	ws = load();
 	t = target(ws, "p", "a");
 	ck_assert(t->qk.sandbox_off);
@@ -499,7 +525,8 @@ START_TEST(qk_fields)
 	ck_assert_uint_eq(t->qk.scratch.n, 1);
 	ck_assert_str_eq(t->qk.scratch.v[0], "{projectRoot}/s");
 	ck_assert_uint_eq(t->qk.scratch_at->items[0]->line, 2);
-	check_json(t->qk.allow, "{\"read\":[\".\"],\"network\":true,\"localBinding\":[3000],\"pty\":true}");
+	check_json(t->qk.allow,
+		"{\"read\":[\".\"],\"network\":true,\"localBinding\":[3000],\"pty\":true}");
 	check_json(t->qk.deny, "{\"network\":[\"x.org\"]}");
 	ck_assert_int_eq(t->qk.ultracache, QK_ULTRACACHE_RECORD);
 	ck_assert_str_eq(t->qk.ignore_reads.v[0], "^src/**");
@@ -542,7 +569,8 @@ static const struct {
 	{ "{\"name\":\"a b\"}", "p/project.json:1:9: make cannot hold the project name \"a b\"" },
 	{ "{\"name\":\"a=b\"}", "p/project.json:1:9: make cannot hold the project name \"a=b\"" },
 	{ "{\"targets\":[]}", "p/project.json:1:12: \"targets\" must be an object, not an array" },
-	{ "{\"targets\":{\"a\":1}}", "p/project.json:1:17: target \"a\" must be an object, not a number" },
+	{ "{\"targets\":{\"a\":1}}",
+		"p/project.json:1:17: target \"a\" must be an object, not a number" },
 	{ "{\"targets\":{\"a%\":{\"command\":\"x\"}}}",
 		"p/project.json:1:13: make cannot hold the target name \"a%\"" },
 	{ "{\"targets\":{\"a-*\":{\"command\":\"x\"}}}",
@@ -568,12 +596,15 @@ static const struct {
 	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"scratch\":\"s\"}}}}",
 		"p/project.json:1:56: \"scratch\" must be an array, not a string" },
 	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"read\":\".\"}}}}}",
-		"p/project.json:1:62: \"qk:sandbox\".allow.read must be an array of strings, not a string" },
+		"p/project.json:1:62: \"qk:sandbox\".allow.read must be an array of strings, not a "
+		"string" },
 	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"network\":[1]}}}}}",
-		"p/project.json:1:65: \"qk:sandbox\".allow.network must be an array of strings or true or false, "
+		"p/project.json:1:65: \"qk:sandbox\".allow.network must be an array of strings or "
+		"true or false, "
 		"not an array of other things" },
 	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:ultracache\":{\"mode\":\"of\"}}}}",
-		"p/project.json:1:56: \"qk:ultracache\".mode must be \"on\", \"record\" or \"off\", not \"of\"" },
+		"p/project.json:1:56: \"qk:ultracache\".mode must be \"on\", \"record\" or "
+		"\"off\", not \"of\"" },
 	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:warm\":\".c\"}}}",
 		"p/project.json:1:42: \"qk:warm\" must be an array, not a string" },
 	{ "{\"implicitDependencies\":\"x\"}",
@@ -614,8 +645,45 @@ START_TEST(faults_in_other_files)
 	}
 	tree_file("pnpm-workspace.yaml", "packages:\n  a: b\n");
 	check_fails("pnpm-workspace.yaml:2:3: \"packages\" must be a sequence");
+	tree_file("pnpm-workspace.yaml", "packages:\n  - [a]\n");
+	check_fails("pnpm-workspace.yaml:2:5: \"packages\" must hold strings");
+	tree_file("pnpm-workspace.yaml", "- packages\n");
+	check_fails("pnpm-workspace.yaml:1:1: expected a mapping");
+	tree_file("pnpm-workspace.yaml", "packages: text\n");
+	check_fails("pnpm-workspace.yaml:1:11: \"packages\" must be a sequence");
 	tree_file("pnpm-workspace.yaml", "");
 	qk_workspace_free(load());
+	tree_file("pnpm-workspace.yaml", "packages:\n");
+	qk_workspace_free(load());
+}
+END_TEST
+
+/* A yaml of the usual kind, and one that only nests. */
+START_TEST(pnpm_workspace)
+{
+	qk_autobuf struct qk_buf deep = QK_BUF_INIT;
+	struct qk_workspace *ws;
+
+	tree_file("pnpm-workspace.yaml", "catalog:\n  packages: [x]\n  react: 18\n"
+					 "onlyBuiltDependencies: [a, {b: c}]\n"
+					 "packages: [\"a\", 'b/*']\nother:\n  - c\n");
+	tree_file("a/package.json", "{\"name\":\"a\"}");
+	tree_file("b/b/package.json", "{\"name\":\"b\"}");
+	tree_file("c/package.json", "{\"name\":\"c\"}");
+	tree_file("x/package.json", "{\"name\":\"x\"}");
+	ws = load();
+	check_projects(ws, "a=a b=b/b");
+	qk_workspace_free(ws);
+	qk_buf_addstr(&deep, "packages:\n - ");
+	for (int i = 0; i < 200 * 1000; i++)
+		qk_buf_addch(&deep, '[');
+	tree_file("pnpm-workspace.yaml", deep.s);
+	check_fails("pnpm-workspace.yaml:2:4: \"packages\" must hold strings");
+	tree_file("pnpm-workspace.yaml", deep.s + strlen("packages:\n - "));
+	check_fails("pnpm-workspace.yaml:1:1: expected a mapping");
+	deep.s[0] = 'x';
+	tree_file("pnpm-workspace.yaml", deep.s);
+	check_fails("pnpm-workspace.yaml:2:102: nested too deep");
 }
 END_TEST
 
@@ -627,6 +695,36 @@ START_TEST(repeated_keys)
 	ws = load();
 	check_warned(ws, "p/project.json:3:1: \"tags\" is given twice: the last one counts");
 	ck_assert_uint_eq(project(ws, "p")->tags.n, 1);
+	qk_workspace_free(ws);
+}
+END_TEST
+
+START_TEST(source_imports)
+{
+	static const char text[] =
+		": Nx takes imports in sources for dependencies of projects here: what "
+		"no package.json says, qk needs in \"implicitDependencies\"";
+	qk_autofree char *from_package = qk_asprintf("package.json:1:30%s", text);
+	qk_autofree char *from_config = qk_asprintf("nx.json:1:28%s", text);
+	struct qk_workspace *ws;
+
+	tree_file("package.json", "{\"devDependencies\":{\"@nx/js\":\"22\"}}");
+	ws = load();
+	check_warned(ws, from_package);
+	ck_assert_ptr_nonnull(ws->package);
+	qk_workspace_free(ws);
+	tree_file("nx.json", "{\"pluginsConfig\":{\"@nx/js\":{\"analyzeSourceFiles\":false}}}");
+	ws = load();
+	ck_assert_ptr_null(ws->warnings);
+	qk_workspace_free(ws);
+	tree_file("package.json", "{}");
+	tree_file("nx.json", "{\"pluginsConfig\":{\"@nx/js\":{}}}");
+	ws = load();
+	check_warned(ws, from_config);
+	qk_workspace_free(ws);
+	tree_file("nx.json", "{}");
+	ws = load();
+	ck_assert_ptr_null(ws->warnings);
 	qk_workspace_free(ws);
 }
 END_TEST
@@ -664,7 +762,9 @@ int main(void)
 	tcase_add_test(tc, default_warned_about_once);
 	tcase_add_loop_test(tc, names_the_fault, 0, sizeof(faults) / sizeof(*faults));
 	tcase_add_test(tc, faults_in_other_files);
+	tcase_add_test(tc, pnpm_workspace);
 	tcase_add_test(tc, repeated_keys);
+	tcase_add_test(tc, source_imports);
 	tcase_add_test(tc, no_such_directory);
 	suite_add_tcase(s, tc);
 	srunner_run_all(sr, CK_NORMAL);

@@ -1,0 +1,206 @@
+/*
+ * The other half of witness.c, for recorders that see results: what a call has done. Whether
+ * something was there before a call is not seen then; it is known from what the trace has seen, or
+ * judged by the file's time of birth.
+ */
+#include "sandbox/witness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <string.h>
+#include <unistd.h>
+
+static void event(struct qk_witness *w, enum qk_event ev, const struct qk_place *p)
+{
+	if (p->path.len)
+		qk_trace_event(w->trace, ev, p->path.s);
+}
+
+/* A call that changed nothing. Its result says more than a look now: time has gone on. */
+static void seen(struct qk_witness *w, const struct qk_place *p, int err)
+{
+	if (err == ENOENT || err == ENOTDIR)
+		event(w, QK_EV_ABSENT, p);
+	else
+		event(w, QK_EV_PRESENT, p);
+}
+
+static void resolve(struct qk_witness *w, const struct qk_deed *d, unsigned int how)
+{
+	qk_resolve(&w->resolver, d->pid, d->dirfd, d->base, d->path, how, &w->a);
+}
+
+static void resolve_second(struct qk_witness *w, const struct qk_deed *d)
+{
+	qk_resolve(&w->resolver, d->pid, d->dirfd2, d->base2, d->path2, QK_RESOLVE_NOFOLLOW, &w->b);
+}
+
+/* 1: the trace knows that path was there, 0: that it was not, -1: it knows nothing. */
+static int known_there(const struct qk_witness *w, const char *path)
+{
+	const struct qk_trace_entry *e = qk_trace_find(w->trace, path);
+
+	if (!e)
+		return -1;
+	if (e->flags & QK_T_REMOVED)
+		return 0;
+	return e->flags & ~(uint32_t)QK_T_ABSENT ? 1 : 0;
+}
+
+/* Whether the file that stands at path now was born since the command began, or is gone again. */
+static bool born_since(const struct qk_witness *w, const char *path)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) ||
+		!(st.stx_mask & STATX_BTIME))
+		return true;
+	return st.stx_btime.tv_sec > w->began.tv_sec ||
+	       (st.stx_btime.tv_sec == w->began.tv_sec &&
+		       (long)st.stx_btime.tv_nsec >= w->began.tv_nsec);
+}
+
+static bool was_there(const struct qk_witness *w, const char *path)
+{
+	int known = known_there(w, path);
+
+	return known < 0 ? !born_since(w, path) : known > 0;
+}
+
+/* The name of an opened descriptor; "" if it has none. */
+static void take_opened(struct qk_place *p, const char *opened)
+{
+	static const char deleted[] = " (deleted)";
+	size_t n = strlen(opened);
+
+	qk_buf_reset(&p->path);
+	if (opened[0] != '/')
+		return;
+	if (n > strlen(deleted) && !strcmp(opened + n - strlen(deleted), deleted) &&
+		lstat(opened, &p->st))
+		return;
+	qk_buf_addstr(&p->path, opened);
+	p->err = lstat(p->path.s, &p->st) ? errno : 0;
+}
+
+static void opened(
+	struct qk_witness *w, const struct qk_deed *d, uint64_t flags, const struct qk_outcome *o)
+{
+	uint64_t mode = flags & O_ACCMODE;
+	bool reads = mode != O_WRONLY && !(mode == O_RDWR && flags & O_TRUNC);
+	bool writes = mode != O_RDONLY || flags & O_TRUNC;
+	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+	struct qk_place *p = &w->a;
+
+	resolve(w, d, flags & O_NOFOLLOW || exclusive ? QK_RESOLVE_NOFOLLOW : 0);
+	if (o->err || flags & O_PATH || (flags & O_TMPFILE) == O_TMPFILE) {
+		seen(w, p, o->err);
+		return;
+	}
+	if (o->opened)
+		take_opened(p, o->opened);
+	if (flags & O_CREAT && (exclusive || !was_there(w, p->path.s))) {
+		event(w, QK_EV_CREATE, p);
+		return;
+	}
+	if (flags & O_DIRECTORY || (!p->err && S_ISDIR(p->st.st_mode))) {
+		event(w, QK_EV_LIST, p);
+		return;
+	}
+	if (reads)
+		event(w, QK_EV_READ, p);
+	if (writes)
+		event(w, QK_EV_WRITE, p);
+}
+
+static void renamed(struct qk_witness *w, const struct qk_deed *d)
+{
+	bool exchange = d->flags & RENAME_EXCHANGE, dir, other_dir = false;
+
+	resolve(w, d, QK_RESOLVE_NOFOLLOW);
+	resolve_second(w, d);
+	dir = !w->b.err && S_ISDIR(w->b.st.st_mode);
+	if (exchange)
+		other_dir = !w->a.err && S_ISDIR(w->a.st.st_mode);
+	qk_trace_rename(
+		w->trace, w->a.path.s, w->b.path.s, dir, known_there(w, w->b.path.s) > 0, exchange);
+	if (other_dir && !dir)
+		qk_trace_event(w->trace, QK_EV_MKDIR, w->a.path.s);
+	qk_resolver_forget(&w->resolver);
+}
+
+static void removed(struct qk_witness *w, const struct qk_deed *d)
+{
+	resolve(w, d, QK_RESOLVE_NOFOLLOW);
+	event(w, QK_EV_REMOVE, &w->a);
+	qk_resolver_forget(&w->resolver);
+}
+
+void qk_witness_done(struct qk_witness *w, const struct qk_deed *d, const struct qk_outcome *o)
+{
+	unsigned int empty = d->flags & AT_EMPTY_PATH ? QK_RESOLVE_EMPTY : 0, how = empty;
+	enum qk_event ev;
+
+	switch (d->op) {
+	case QK_CALL_OPEN:
+	case QK_CALL_OPEN2: opened(w, d, d->flags, o); return;
+	case QK_CALL_CREAT: opened(w, d, O_WRONLY | O_CREAT | O_TRUNC, o); return;
+	case QK_CALL_RENAME:
+		if (!o->err) {
+			renamed(w, d);
+			return;
+		}
+		break;
+	case QK_CALL_UNLINK:
+	case QK_CALL_RMDIR:
+		if (!o->err) {
+			removed(w, d);
+			return;
+		}
+		break;
+	case QK_CALL_LINK:
+		resolve(w, d, empty | (d->flags & AT_SYMLINK_FOLLOW ? 0 : QK_RESOLVE_NOFOLLOW));
+		if (o->err) {
+			seen(w, &w->a, o->err);
+			return;
+		}
+		resolve_second(w, d);
+		ev = !w->a.err && S_ISLNK(w->a.st.st_mode) ? QK_EV_FOLLOW : QK_EV_READ;
+		/* what is gone by now and was never seen by its name had none */
+		if (!w->a.err || known_there(w, w->a.path.s) >= 0)
+			event(w, ev, &w->a);
+		event(w, QK_EV_CREATE, &w->b);
+		return;
+	default: break;
+	}
+	switch (d->op) {
+	case QK_CALL_EXEC:
+	case QK_CALL_META:
+	case QK_CALL_LOOK:
+		if (d->flags & AT_SYMLINK_NOFOLLOW)
+			how |= QK_RESOLVE_NOFOLLOW;
+		break;
+	case QK_CALL_TRUNCATE: break;
+	default: how |= QK_RESOLVE_NOFOLLOW; break;
+	}
+	if (d->op == QK_CALL_LOOK && !*d->path)
+		return;
+	resolve(w, d, how);
+	if (o->err) {
+		seen(w, &w->a, o->err);
+		return;
+	}
+	switch (d->op) {
+	case QK_CALL_EXEC: qk_witness_exec(w, d, &w->a); return;
+	case QK_CALL_TRUNCATE: ev = QK_EV_WRITE; break;
+	case QK_CALL_META:
+	case QK_CALL_META_LINK: ev = QK_EV_META; break;
+	case QK_CALL_MKDIR: ev = QK_EV_MKDIR; break;
+	case QK_CALL_READLINK: ev = QK_EV_FOLLOW; break;
+	case QK_CALL_LOOK:
+	case QK_CALL_LOOK_LINK: ev = QK_EV_PRESENT; break;
+	default: ev = QK_EV_CREATE; break; /* symlink, mknod, bind */
+	}
+	event(w, ev, &w->a);
+}

@@ -1,0 +1,12 @@
+/* static FILE: a program without a dynamic loader, reading by a bare system call. */
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	char c;
+	long fd = argc < 2 ? -1 : syscall(SYS_openat, AT_FDCWD, argv[1], O_RDONLY);
+
+	return fd < 0 || read((int)fd, &c, 1) < 0;
+}
