@@ -36,13 +36,10 @@ static char *fn_after_parse(const char *name, unsigned int argc, char **argv)
 	qk_plugin.parsed = true;
 	qk_knobs_release(&qk_plugin.knobs);
 	qk_knobs_read(&qk_plugin.knobs);
-	if (qk_plugin.knobs.mode != QK_MODE_OFF) {
+	if (qk_plugin.active && (qk_plugin.knobs.mode == QK_MODE_OFF || !qk_plugin.knobs.wrap))
+		qk_plugin_give_back(); /* the Makefile said so after qk.mk had read the knobs */
+	if (qk_plugin.knobs.mode != QK_MODE_OFF)
 		qk_plugin_activate();
-	} else if (qk_plugin.active) {
-		/* the Makefile turned it off after qk.mk had read the knob */
-		qk_gmkx_eval("SHELL := %s\nundefine QK_REQ\nundefine QK_SHELL", qk_plugin.user_shell);
-		qk_plugin.active = false;
-	}
 	return NULL;
 }
 

@@ -118,8 +118,8 @@ void qk_plugin_start(void)
 		}
 		qk_plugin.top = own;
 	} else {
-		ret = start_new_run(&err);
 		qk_plugin.top = true;
+		ret = start_new_run(&err);
 		if (!ret)
 			tell_children();
 	}
@@ -129,7 +129,6 @@ void qk_plugin_start(void)
 	/* what a killed runner leaves running comes to us, so that the summary can end it */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	qk_plugin.started = true;
-	atexit(qk_summary_at_exit);
 }
 
 /* Declarations that nobody made are empty, so that --warn-undefined-variables stays quiet. */
@@ -140,6 +139,7 @@ static void define_if_unset(const char *name)
 
 void qk_plugin_activate(void)
 {
+	static bool at_exit;
 	struct qk_plugin *p = &qk_plugin;
 
 	for (size_t l = 0; l < QK_N_LISTS; l++)
@@ -165,7 +165,17 @@ void qk_plugin_activate(void)
 		qk_gmkx_eval("export MAKEFILES := %s%s%s", p->mk, p->makefiles ? " " : "",
 			p->makefiles ? p->makefiles : "");
 	qk_gmkx_eval("export SANDBOX := $(SANDBOX)");
-	p->active = true;
+	if (!at_exit)
+		atexit(qk_summary_at_exit);
+	p->active = at_exit = true;
+}
+
+void qk_plugin_give_back(void)
+{
+	qk_gmkx_eval("ifeq ($(SHELL),%s)\nSHELL := %s\nendif\nundefine QK_REQ\nundefine QK_SHELL",
+		qk_plugin.runner, qk_plugin.user_shell);
+	unsetenv("QK_SHELL");
+	qk_plugin.active = false;
 }
 
 int qk_gmk_setup(void)

@@ -26,7 +26,6 @@ struct task {
 	struct qk_walls walls;
 	struct qk_strv bound;
 	struct qk_strv argv, env;
-	bool direct; /* argv names the program itself: its failures are told as make tells them */
 	char *layer;
 };
 
@@ -324,7 +323,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	int status;
 
 	qk_result_init(&t.result, r->make_pid, r->offset);
-	t.direct = qk_shell_argv(&t.argv, r->shell, argv_in);
+	qk_shell_argv(&t.argv, r->shell, argv_in);
 	if (r->uses_make && line && qk_shell_mentions(line, r->make)) {
 		qk_env_submake(&t.env, r);
 		exec_plainly(&t, QK_FATE_SUBMAKE, NULL);
@@ -352,8 +351,10 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	if (qk_run(&spec, &t.result.trace, &ran, &err))
 		give_up(&t, &err);
 	status = ran.status;
-	if (ran.exec_errno)
-		say_not_started(t.direct ? r->make : "qk", t.argv.v[0], ran.exec_errno);
+	if (ran.exec_errno) {
+		say_not_started(r->make, t.argv.v[0], ran.exec_errno);
+		status = 127 << 8; /* as make has it, whatever the reason */
+	}
 	take_new_depfiles(&t);
 	if (spec.walls)
 		settle(&t, &ran, &status);
