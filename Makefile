@@ -12,7 +12,7 @@ O := build$(if $(filter 1,$(SAN)),/san)
 
 QK_WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
 	-Wpointer-arith -Wwrite-strings -Wvla -Wundef $(if $(filter 1,$(W)),-Werror)
-QK_CFLAGS := -std=c11 -D_GNU_SOURCE -DQK_VERSION='"$(VERSION)"' -I. -fvisibility=hidden $(QK_WARN) -MMD -MP
+QK_CFLAGS := -std=c11 -D_GNU_SOURCE -DQK_VERSION='"$(VERSION)"' -I. -fvisibility=hidden $(QK_WARN) -MMD -MP -MF $@.d
 # The plugin lives in make's process, where AddressSanitizer's run time cannot come first.
 SAN_CFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 SAN_LOFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=undefined -fsanitize-undefined-trap-on-error)
