@@ -12,10 +12,12 @@ O := build$(if $(filter 1,$(SAN)),/san)
 
 QK_WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
 	-Wpointer-arith -Wwrite-strings -Wvla -Wundef $(if $(filter 1,$(W)),-Werror)
-QK_CFLAGS := -std=c11 -D_GNU_SOURCE -DQK_VERSION='"$(VERSION)"' -I. -fvisibility=hidden $(QK_WARN) -MMD -MP
+QK_CFLAGS := -std=c11 -D_GNU_SOURCE -DQK_VERSION='"$(VERSION)"' -I. -fvisibility=hidden $(QK_WARN) -MMD -MP -MF $@.d
 # The plugin lives in make's process, where AddressSanitizer's run time cannot come first.
 SAN_CFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 SAN_LOFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=undefined -fsanitize-undefined-trap-on-error)
+# What keying/ needs beside libc; the runner uses none of those parts.
+QK_LIBS := -lgit2 -lyaml
 RUNNER_LDFLAGS := $(if $(filter 1,$(SAN)),,-static)
 
 SRC = $(sort $(wildcard $1/*.c))
@@ -79,12 +81,12 @@ $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.
 $O/bin/qk: $(call OBJ,$(CLI)) $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
-	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS)
 
 $(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
-	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcheck -lsubunit -lm -lrt -lpthread
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS) -lcheck -lsubunit -lm -lrt -lpthread
 
 # A program without a loader is one of the probes.
 LDFLAGS_static := -static

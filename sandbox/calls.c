@@ -17,7 +17,7 @@
 #endif
 
 const struct qk_call qk_calls[] = {
-	/* most frequent first: the filter compares in this order. dir, path, flags, dir2, path2 */
+	/* number by entry, then dir, path, flags, dir2, path2 */
 	CALL(OPEN, 257, 295, 56, 0, 1, 2, N, N, 0, 0),     /* openat */
 	CALL(OPEN, 2, 5, N, N, 0, 1, N, N, 0, 0),          /* open */
 	CALL(OPEN2, 437, 437, 437, 0, 1, 2, N, N, 0, 0),   /* openat2 */

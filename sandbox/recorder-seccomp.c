@@ -1,5 +1,6 @@
 #include "sandbox/recorder-seccomp.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -51,71 +52,111 @@ static size_t first_arg(void)
 	return offsetof(struct seccomp_data, args) + (big ? 4 : 0);
 }
 
-/* The list of one entry: compares the number already loaded, then allows. */
-static void emit_calls(struct qk_seccomp *s, size_t column)
+/* A call by one of its numbers. */
+struct numbered {
+	uint32_t nr;
+	const struct qk_call *call;
+};
+
+static int by_number(const void *a, const void *b)
 {
+	const struct numbered *x = a, *y = b;
+
+	return x->nr < y->nr ? -1 : x->nr > y->nr;
+}
+
+static size_t collect(const struct qk_seccomp *s, size_t column, struct numbered *list)
+{
+	size_t n = 0;
+
 	for (size_t i = 0; i < qk_calls_n; i++) {
 		const struct qk_call *c = &qk_calls[i];
 		int16_t nr = *(const int16_t *)(const void *)((const char *)c + column);
 
-		if (nr == QK_NO_NR || (c->when == QK_CALL_LOOKUPS && !s->trace->lookups))
-			continue;
-		switch (c->when) {
-		case QK_CALL_ALWAYS:
-		case QK_CALL_LOOKUPS:
-			emit(s, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 1);
-			emit_return(s, c->op == QK_CALL_REFUSED ? SECCOMP_RET_ERRNO | ENOSYS
-								: SECCOMP_RET_USER_NOTIF);
-			break;
-		case QK_CALL_IF_BITS:
-		case QK_CALL_IF_EQUAL:
-			emit(s, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4);
-			emit_load(s, first_arg());
-			emit(s, BPF_JMP | (c->when == QK_CALL_IF_BITS ? BPF_JSET : BPF_JEQ) | BPF_K,
-				c->bits, 0, 1);
-			emit_return(s, SECCOMP_RET_USER_NOTIF);
-			emit_return(s, SECCOMP_RET_ALLOW);
-			break;
-		}
+		if (nr != QK_NO_NR && (c->when != QK_CALL_LOOKUPS || s->trace->lookups))
+			list[n++] = (struct numbered){ (uint32_t)nr, c };
 	}
-	emit_return(s, SECCOMP_RET_ALLOW);
+	return n;
+}
+
+static void emit_call(struct qk_seccomp *s, const struct numbered *c)
+{
+	switch (c->call->when) {
+	case QK_CALL_ALWAYS:
+	case QK_CALL_LOOKUPS:
+		emit(s, BPF_JMP | BPF_JEQ | BPF_K, c->nr, 0, 1);
+		emit_return(s, c->call->op == QK_CALL_REFUSED ? SECCOMP_RET_ERRNO | ENOSYS
+							      : SECCOMP_RET_USER_NOTIF);
+		break;
+	case QK_CALL_IF_BITS:
+	case QK_CALL_IF_EQUAL:
+		emit(s, BPF_JMP | BPF_JEQ | BPF_K, c->nr, 0, 4);
+		emit_load(s, first_arg());
+		emit(s, BPF_JMP | (c->call->when == QK_CALL_IF_BITS ? BPF_JSET : BPF_JEQ) | BPF_K,
+			c->call->bits, 0, 1);
+		emit_return(s, SECCOMP_RET_USER_NOTIF);
+		emit_return(s, SECCOMP_RET_ALLOW);
+		break;
+	}
+}
+
+/*
+ * A decision tree over the number already loaded. When a filter is installed the kernel tries it on
+ * every number there is, to know those it always allows: a list of comparisons made that the
+ * dearest part of starting a command.
+ */
+static void emit_tree(struct qk_seccomp *s, const struct numbered *list, size_t n)
+{
+	size_t half = n / 2, at = s->filter_n;
+
+	if (n <= 2) {
+		for (size_t i = 0; i < n; i++)
+			emit_call(s, &list[i]);
+		emit_return(s, SECCOMP_RET_ALLOW);
+		return;
+	}
+	emit(s, BPF_JMP | BPF_JGE | BPF_K, list[half].nr, 0, 0);
+	emit_tree(s, list, half);
+	assert(s->filter_n - at - 1 <= UINT8_MAX);
+	s->filter[at].jt = (uint8_t)(s->filter_n - at - 1);
+	emit_tree(s, list + half, n - half);
 }
 
 /* An entry whose architecture we have no numbers for tells everything, and is marked lost. */
 static void compile(struct qk_seccomp *s)
 {
-	size_t most = 3 * 5 * qk_calls_n + 32, at;
+	struct numbered *list = qk_alloc((qk_calls_n + 2) * sizeof(*list));
+	size_t n = collect(s, offsetof(struct qk_call, native), list), at;
 
-	s->filter = qk_alloc(most * sizeof(*s->filter));
+	s->filter = qk_alloc(2 * 8 * (qk_calls_n + 2) * sizeof(*s->filter));
 	emit_load(s, offsetof(struct seccomp_data, arch));
 #if defined(__x86_64__)
-	emit(s, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 2, 0);
-	emit(s, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_I386, 4, 0);
+	for (size_t i = 0; i < qk_calls_n; i++) /* x32 has numbers of its own for these */
+		if (qk_calls[i].x32 != qk_calls[i].native)
+			list[n++] = (struct numbered){ (uint32_t)qk_calls[i].x32, &qk_calls[i] };
+	qsort(list, n, sizeof(*list), by_number);
+	emit(s, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 3, 0);
+	emit(s, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_I386, 1, 0);
 	emit_return(s, SECCOMP_RET_USER_NOTIF);
-	emit_load(s, offsetof(struct seccomp_data, nr));
-	emit(s, BPF_JMP | BPF_JGE | BPF_K, QK_X32_BIT, 0, 0);
-	at = s->filter_n; /* two long jumps, their distances filled in below */
-	emit(s, BPF_JMP | BPF_JA, 0, 0, 0);
-	emit(s, BPF_JMP | BPF_JA, 0, 0, 0);
-	s->filter[at - 1].jf = 2;
-	s->filter[2].jt = 0;
-	/* amd64 */
-	emit_calls(s, offsetof(struct qk_call, native));
-	s->filter[at].k = (uint32_t)(s->filter_n - at - 1); /* x32 */
-	emit(s, BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)QK_X32_BIT, 0, 0);
-	emit_calls(s, offsetof(struct qk_call, x32));
-	s->filter[at + 1].k = (uint32_t)(s->filter_n - at - 2); /* i386 */
-	emit_load(s, offsetof(struct seccomp_data, nr));
-	emit_calls(s, offsetof(struct qk_call, compat));
-	s->filter[2].jt = (uint8_t)(at + 1 - 3);
-#else
 	at = s->filter_n;
+	emit(s, BPF_JMP | BPF_JA, 0, 0, 0); /* too far for a conditional jump */
+	emit_load(s, offsetof(struct seccomp_data, nr));
+	emit(s, BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)QK_X32_BIT, 0, 0);
+	emit_tree(s, list, n);
+	s->filter[at].k = (uint32_t)(s->filter_n - at - 1);
+	emit_load(s, offsetof(struct seccomp_data, nr));
+	n = collect(s, offsetof(struct qk_call, compat), list);
+	qsort(list, n, sizeof(*list), by_number);
+	emit_tree(s, list, n);
+#else
+	(void)at;
+	qsort(list, n, sizeof(*list), by_number);
 	emit(s, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_AARCH64, 1, 0);
 	emit_return(s, SECCOMP_RET_USER_NOTIF);
 	emit_load(s, offsetof(struct seccomp_data, nr));
-	emit_calls(s, offsetof(struct qk_call, native));
-	(void)at;
+	emit_tree(s, list, n);
 #endif
+	free(list);
 }
 
 void qk_seccomp_init(struct qk_seccomp *s, struct qk_trace *trace)
@@ -167,7 +208,6 @@ static unsigned long long mount_namespace(pid_t pid)
 void qk_seccomp_start(struct qk_seccomp *s, int listener)
 {
 	s->listener = listener;
-	s->view = mount_namespace(getpid());
 	/* Both ends on one CPU: five times quicker (Linux 6.6; older kernels answer EINVAL). */
 	ioctl(listener, SET_FLAGS, SYNC_WAKE_UP);
 }
@@ -297,6 +337,7 @@ static void record(struct qk_seccomp *s, const struct seccomp_notif *n)
 	d.op = c->op;
 	if (d.op == QK_CALL_VIEW) {
 		s->view_watched = true;
+		s->view = mount_namespace(getpid());
 		qk_resolver_forget(&s->witness.resolver);
 		return;
 	}

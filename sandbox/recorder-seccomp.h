@@ -20,7 +20,7 @@ struct qk_seccomp {
 	struct qk_trace *trace;
 	struct qk_witness witness;
 	bool view_watched;       /* some process tried to change what paths mean */
-	unsigned long long view; /* our mount namespace */
+	unsigned long long view; /* then: our mount namespace */
 };
 
 /* Compiles the filter; nothing is installed yet. */

@@ -18,8 +18,10 @@
 /* AddressSanitizer keeps its books in memory and does not know of stacks of our making. */
 #ifdef __SANITIZE_ADDRESS__
 #define SHARE 0
+#define ON_OWN_STACK __attribute__((no_sanitize_address))
 #else
 #define SHARE CLONE_VM
+#define ON_OWN_STACK
 #endif
 
 enum { STACK = 64 * 1024, AREA = STACK + 4096 };
@@ -52,7 +54,7 @@ static int execute(const char *path, char *const *argv, char *const *envp)
 #endif
 }
 
-static void fail(struct qk_spawn_shared *shared, int err, const char *step)
+ON_OWN_STACK static void fail(struct qk_spawn_shared *shared, int err, const char *step)
 {
 	shared->error = err;
 	shared->step = step;
@@ -60,7 +62,7 @@ static void fail(struct qk_spawn_shared *shared, int err, const char *step)
 	_exit(127);
 }
 
-static int child(void *arg)
+ON_OWN_STACK static int child(void *arg)
 {
 	const struct qk_spawn *s = arg;
 	struct qk_spawn_shared *shared = s->shared;

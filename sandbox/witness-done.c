@@ -167,7 +167,8 @@ void qk_witness_done(struct qk_witness *w, const struct qk_deed *d, const struct
 		}
 		resolve_second(w, d);
 		ev = !w->a.err && S_ISLNK(w->a.st.st_mode) ? QK_EV_FOLLOW : QK_EV_READ;
-		if (!w->a.err) /* else a file that had no name */
+		/* what is gone by now and was never seen by its name had none */
+		if (!w->a.err || known_there(w, w->a.path.s) >= 0)
 			event(w, ev, &w->a);
 		event(w, QK_EV_CREATE, &w->b);
 		return;

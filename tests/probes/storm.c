@@ -1,7 +1,7 @@
 /*
- * storm FILE COUNT: threads that open FILE while a signal with a handler that does not restart
- * calls by itself reaches them every 100 us, as Go's run time does with SIGURG. Exit status 0 if
- * every open worked.
+ * storm FILE COUNT PAUSE: threads that each open FILE COUNT times while a handled signal reaches
+ * them every PAUSE microseconds, as Go's run time does with SIGURG; 0 = without a pause. Exit
+ * status 0 if every open worked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,13 +40,14 @@ static void *open_many(void *arg)
 int main(int argc, char **argv)
 {
 	struct sigaction act = { .sa_handler = on_urg, .sa_flags = SA_RESTART };
-	struct timespec pause = { 0, 100 * 1000 };
+	struct timespec pause = { 0, 0 };
 	pthread_t threads[THREADS];
 
-	if (argc < 3)
+	if (argc < 4)
 		return 2;
 	file = argv[1];
 	count = atoi(argv[2]);
+	pause.tv_nsec = atoi(argv[3]) * 1000L;
 	sigaction(SIGURG, &act, NULL);
 	for (int i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], NULL, open_many, NULL))
@@ -54,7 +55,8 @@ int main(int argc, char **argv)
 	while (__atomic_load_n(&finished, __ATOMIC_RELAXED) < THREADS) {
 		for (int i = 0; i < THREADS; i++)
 			pthread_kill(threads[i], SIGURG);
-		nanosleep(&pause, NULL);
+		if (pause.tv_nsec)
+			nanosleep(&pause, NULL);
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);

@@ -203,6 +203,8 @@ static void check(enum qk_recorder_kind k, bool lookups, char *const argv[], con
 	ck_assert(!chdir("/") && !qk_remove_tree(-1, root));
 	if (WIFEXITED(result.status) && WEXITSTATUS(result.status) == SKIP) {
 		fprintf(stderr, "skipped: %s: this machine cannot\n", argv[1]);
+		qk_run_result_release(&result);
+		qk_trace_release(&t);
 		return;
 	}
 	ck_assert_msg(!result.status, "%s under %s: status %x", argv[1], qk_recorder_name(k),
