@@ -1,26 +1,15 @@
-build/obj/runner/task.o: runner/task.c runner/task.h base/err.h \
- keying/request.h base/mem.h base/record.h base/buf.h base/vec.h \
- base/fdio.h base/path.h keying/depfile.h report/declare.h \
- sandbox/policy.h report/result.h sandbox/trace.h runner/env.h \
- runner/shell.h sandbox/run.h sandbox/recorder.h sandbox/walls.h \
- sandbox/layer.h
-runner/task.h:
-base/err.h:
-keying/request.h:
-base/mem.h:
-base/record.h:
-base/buf.h:
-base/vec.h:
+build/obj/tests/unit/check_workspace.o: tests/unit/check_workspace.c \
+ tests/unit/tree.h base/fdio.h base/buf.h base/err.h base/mem.h \
+ base/vec.h keying/discover.h keying/ignore.h keying/workspace.h \
+ keying/jsonc.h keying/json.h
+tests/unit/tree.h:
 base/fdio.h:
-base/path.h:
-keying/depfile.h:
-report/declare.h:
-sandbox/policy.h:
-report/result.h:
-sandbox/trace.h:
-runner/env.h:
-runner/shell.h:
-sandbox/run.h:
-sandbox/recorder.h:
-sandbox/walls.h:
-sandbox/layer.h:
+base/buf.h:
+base/err.h:
+base/mem.h:
+base/vec.h:
+keying/discover.h:
+keying/ignore.h:
+keying/workspace.h:
+keying/jsonc.h:
+keying/json.h:
