@@ -66,6 +66,8 @@ static const struct named_call calls[] = {
 	{ "open_by_handle_at", QK_CALL_HANDLE, N, N, N, N, N, false },
 	{ "chroot", QK_CALL_VIEW, N, N, N, N, N, false },
 	{ "pivot_root", QK_CALL_VIEW, N, N, N, N, N, false },
+	{ "mount", QK_CALL_VIEW, N, N, N, N, N, false },
+	{ "move_mount", QK_CALL_VIEW, N, N, N, N, N, false },
 	{ "setns", QK_CALL_VIEW, N, N, N, N, N, false },
 	{ "stat", QK_CALL_LOOK, N, 0, N, N, N, true },
 	{ "stat64", QK_CALL_LOOK, N, 0, N, N, N, true },
