@@ -561,6 +561,15 @@ static pid_t tracer_of(pid_t pid)
 	return line ? (pid_t)strtol(line + 11, NULL, 10) : 0;
 }
 
+void qk_strace_find_tracer(struct qk_strace *s, const pid_t *pids, size_t n)
+{
+	/* what ended before its first line was read could not be asked */
+	for (size_t i = 0; i < n && !s->tracer; i++)
+		s->tracer = tracer_of(pids[i]);
+	if (!s->tracer && n == 1)
+		s->tracer = pids[0];
+}
+
 bool qk_strace_serve(struct qk_strace *s)
 {
 	size_t start = 0;
