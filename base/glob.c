@@ -14,7 +14,8 @@
 /*
  * Matching keeps the set of text positions the pattern read so far can end at, and each element of
  * the pattern maps that set to the next one. Nothing is ever tried twice, so that no pattern takes
- * more than its length times the text's (times the text's again inside a repeated or negated group).
+ * more than its length times the text's (times the text's again inside a repeated or negated
+ * group).
  */
 enum {
 	TEXT_MAX = PATH_MAX,
@@ -29,9 +30,9 @@ struct set {
 struct matcher {
 	const char *text;
 	size_t n;
-	size_t words;     /* of a set, in use for this text */
+	size_t words;      /* of a set, in use for this text */
 	const char *begin; /* of the whole pattern */
-	bool reached_end; /* some part of the pattern used up the text: a longer one may match */
+	bool reached_end;  /* some part of the pattern used up the text: a longer one may match */
 };
 
 static bool has(const struct set *s, size_t i)
@@ -106,7 +107,7 @@ static bool class_has(const char *p, const char *end, char c)
 	p++;
 	end--;
 	not = *p == '!' || *p == '^';
-	p += not;
+	p += not ;
 	while (p < end) {
 		unsigned char lo, hi;
 
@@ -119,7 +120,7 @@ static bool class_has(const char *p, const char *end, char c)
 		}
 		found |= lo <= u && u <= hi;
 	}
-	return c != '/' && found != not;
+	return c != '/' && found != not ;
 }
 
 static bool opens_group(const char *p, const char *end)
@@ -133,7 +134,8 @@ static bool opens_group(const char *p, const char *end)
  */
 static const char *group_end(const char *p, const char *end, const char **bar)
 {
-	char open = *p == '{' ? '{' : '(', close = *p == '{' ? '}' : ')', part = *p == '{' ? ',' : '|';
+	char open = *p == '{' ? '{' : '(', close = *p == '{' ? '}' : ')',
+	     part = *p == '{' ? ',' : '|';
 	int depth = 0;
 
 	p += open == '(';
@@ -207,7 +209,8 @@ static void run_not(struct matcher *m, const char *p, const char *end, struct se
 	copy(m, s, &out);
 }
 
-static void run_extended(struct matcher *m, const char *p, const char *end, struct set *s, int depth)
+static void run_extended(
+	struct matcher *m, const char *p, const char *end, struct set *s, int depth)
 {
 	struct set once, more;
 
@@ -305,8 +308,10 @@ static void run(struct matcher *m, const char *p, const char *end, struct set *s
 			} else {
 				run_extended(m, p, after, s, depth);
 			}
-		} else if (*p == '/' && after < end && is_globstar(m, after, end) && after + 2 == end) {
-			/* "a/" + "**" at the end of the pattern: no component at all is "a" itself */
+		} else if (*p == '/' && after < end && is_globstar(m, after, end) &&
+			   after + 2 == end) {
+			/* "a/" + "**" at the end of the pattern: no component at all is "a" itself
+			 */
 			struct set none;
 
 			clear(m, &none);
@@ -447,7 +452,8 @@ static void walk_dir(struct walk *w, struct qk_buf *path, bool follow)
 		if (is_private(e->d_name) && !names_component(w->pattern, e->d_name))
 			continue;
 		if (e->d_type == DT_UNKNOWN)
-			is_dir = !fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
+			is_dir = !fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+				 S_ISDIR(st.st_mode);
 		qk_buf_addstr(path, e->d_name);
 		if (match(w->pattern, path->s, path->len, NULL))
 			qk_strv_push(w->out, path->s);

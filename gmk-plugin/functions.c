@@ -36,19 +36,26 @@ static char *fn_after_parse(const char *name, unsigned int argc, char **argv)
 	qk_plugin.parsed = true;
 	qk_knobs_release(&qk_plugin.knobs);
 	qk_knobs_read(&qk_plugin.knobs);
-	if (qk_plugin.knobs.mode != QK_MODE_OFF) {
+	if (qk_plugin.active && (qk_plugin.knobs.mode == QK_MODE_OFF || !qk_plugin.knobs.wrap))
+		qk_plugin_give_back(); /* the Makefile said so after qk.mk had read the knobs */
+	if (qk_plugin.knobs.mode != QK_MODE_OFF)
 		qk_plugin_activate();
-	} else if (qk_plugin.active) {
-		/* the Makefile turned it off after qk.mk had read the knob */
-		qk_gmkx_eval("SHELL := %s\nundefine QK_REQ\nundefine QK_SHELL", qk_plugin.user_shell);
-		qk_plugin.active = false;
-	}
 	return NULL;
 }
 
 static char *fn_req(const char *name, unsigned int argc, char **argv)
 {
 	qk_autofree char *value = qk_recipe_request();
+
+	(void)name;
+	(void)argc;
+	(void)argv;
+	return qk_gmkx_result(value);
+}
+
+static char *fn_run(const char *name, unsigned int argc, char **argv)
+{
+	qk_autofree char *value = qk_recipe_runs() ? qk_plugin_run_value() : NULL;
 
 	(void)name;
 	(void)argc;
@@ -92,6 +99,7 @@ void qk_functions_register(void)
 	qk_gmkx_function("qk-setup", fn_setup, 2, 2);
 	qk_gmkx_function("qk-after-parse", fn_after_parse, 0, 1);
 	qk_gmkx_function("qk-req", fn_req, 0, 1);
+	qk_gmkx_function("qk-run", fn_run, 0, 1);
 	qk_gmkx_function("qk-make", fn_make, 0, 1);
 	qk_gmkx_function("qk-sandbox", fn_sandbox, 1, 1);
 }

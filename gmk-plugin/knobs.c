@@ -4,10 +4,14 @@
 
 #include <string.h>
 
-/* A variable's value without the blanks around it; NULL if empty. The caller frees. */
+/*
+ * A variable's value without the blanks around it; NULL if empty. The caller frees. Asking for the
+ * origin first keeps --warn-undefined-variables quiet.
+ */
 static char *knob(const char *name)
 {
-	char *v = qk_gmkx_expand("$(strip $(%s))", name);
+	char *v = qk_gmkx_expand(
+		"$(if $(filter-out undefined,$(origin %s)),$(strip $(%s)))", name, name);
 
 	if (*v)
 		return v;
@@ -56,9 +60,9 @@ static bool read_switch(const char *name, bool unset)
 static void refuse_missing(void)
 {
 	static const char *const missing[] = { "RECORD", "QK_RECORD" };
-	qk_autofree char *cache = qk_gmkx_expand("$(filter on 1 yes,$(CACHE))");
+	qk_autofree char *cache = knob("CACHE");
 
-	if (*cache)
+	if (cache && (!strcmp(cache, "on") || !strcmp(cache, "1")))
 		qk_gmkx_fatal("qk: CACHE=%s: recipes of a Makefile are not cached in version %s", cache,
 			QK_VERSION);
 	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {

@@ -37,13 +37,30 @@ static void write_report(const struct qk_report *rep)
 		fprintf(stderr, "qk: SANDBOX_REPORT: %s\n", err.msg);
 }
 
+/* Nothing ran: a report left from another run must not be taken for this one's. */
+static void report_nothing(void)
+{
+	qk_autofree char *cwd = getcwd(NULL, 0);
+	struct qk_session *s = &qk_plugin.session;
+	struct qk_report rep = { .session = s };
+
+	if (!qk_plugin.knobs.report || getenv("QK_RUN") || !cwd || qk_plugin.knobs.mode == QK_MODE_OFF)
+		return;
+	s->mode = qk_plugin.knobs.mode;
+	s->cwd = cwd;
+	s->recorder_note = s->backend_note = (char *)"";
+	write_report(&rep);
+}
+
 void qk_summary_at_exit(void)
 {
 	qk_autobuf struct qk_buf text = QK_BUF_INIT;
 	struct qk_report rep;
 
-	if (!qk_plugin.started)
+	if (!qk_plugin.started) {
+		report_nothing();
 		return;
+	}
 	qk_orphans_end(qk_plugin.session.run);
 	leave_graph();
 	if (!qk_plugin.top)

@@ -176,5 +176,5 @@ void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
 		member(out, "incomplete", rep->trouble);
 		qk_buf_addstr(out, ",\n");
 	}
-	qk_buf_addstr(out, "  \"packagesUnchecked\": [],\n  \"restored\": []\n}\n");
+	qk_buf_addstr(out, "  \"packagesUnchecked\": {},\n  \"restored\": []\n}\n");
 }

@@ -26,7 +26,6 @@ struct task {
 	struct qk_walls walls;
 	struct qk_strv bound;
 	struct qk_strv argv, env;
-	bool direct; /* argv names the program itself: its failures are told as make tells them */
 	char *layer;
 };
 
@@ -233,9 +232,22 @@ static int empty_scratches(const struct task *t, struct qk_err *err)
 	return ret;
 }
 
+static void set_tmpdir(struct task *t, const char *dir)
+{
+	for (size_t i = 0; i < t->env.n; i++) {
+		if (strncmp(t->env.v[i], "TMPDIR=", 7))
+			continue;
+		free(t->env.v[i]);
+		t->env.v[i] = qk_asprintf("TMPDIR=%s", dir);
+		return;
+	}
+	qk_strv_take(&t->env, qk_asprintf("TMPDIR=%s", dir));
+}
+
 static int prepare_walls(struct task *t, struct qk_err *err)
 {
 	const struct qk_request *r = t->req;
+	const char *tmpdir;
 
 	t->walls = (struct qk_walls)QK_WALLS_INIT;
 	t->walls.backend = (enum qk_backend)r->backend;
@@ -244,7 +256,11 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 	t->layer = qk_asprintf("%s/layers/%llu.%llu", r->run, (unsigned long long)r->make_pid,
 		(unsigned long long)r->offset);
 	t->walls.layer = t->layer;
+	t->walls.spares = true;
 	bind_through(t);
+	tmpdir = qk_walls_tmpdir(&t->walls);
+	if (tmpdir)
+		set_tmpdir(t, tmpdir);
 	return qk_mkdirs(t->layer, err);
 }
 
@@ -307,7 +323,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	int status;
 
 	qk_result_init(&t.result, r->make_pid, r->offset);
-	t.direct = qk_shell_argv(&t.argv, r->shell, argv_in);
+	qk_shell_argv(&t.argv, r->shell, argv_in);
 	if (r->uses_make && line && qk_shell_mentions(line, r->make)) {
 		qk_env_submake(&t.env, r);
 		exec_plainly(&t, QK_FATE_SUBMAKE, NULL);
@@ -335,8 +351,10 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	if (qk_run(&spec, &t.result.trace, &ran, &err))
 		give_up(&t, &err);
 	status = ran.status;
-	if (ran.exec_errno)
-		say_not_started(t.direct ? r->make : "qk", t.argv.v[0], ran.exec_errno);
+	if (ran.exec_errno) {
+		say_not_started(r->make, t.argv.v[0], ran.exec_errno);
+		status = 127 << 8; /* as make has it, whatever the reason */
+	}
 	take_new_depfiles(&t);
 	if (spec.walls)
 		settle(&t, &ran, &status);

@@ -4,69 +4,157 @@
 #include "base/mem.h"
 #include "base/path.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const parts[] = { "upper", "work", "hidden" };
 
+static int open_dir(int fd, const char *name)
+{
+	return qk_open_beneath(fd, name, O_RDONLY | O_DIRECTORY, 0);
+}
+
 /* The merged root shows the attributes of the upper directory: those of the workspace root then. */
-static int make_upper(int layer_fd, int lower_fd)
+static int make_like_root(int fd, int lower_fd)
 {
 	struct timespec times[2];
 	struct stat root, st;
-	qk_autofd int fd = -1;
 
-	if (mkdirat(layer_fd, "upper", 0700))
-		return errno == EEXIST ? 0 : -errno;
-	fd = qk_open_beneath(layer_fd, "upper", O_RDONLY | O_DIRECTORY, 0);
-	if (fd < 0)
-		return fd;
 	if (fstatat(lower_fd, "", &root, AT_EMPTY_PATH) || fstat(fd, &st))
 		return -errno;
 	/* an ordinary user in somebody else's directory cannot; the mode then decides for them */
 	if (st.st_uid != root.st_uid || st.st_gid != root.st_gid)
 		(void)fchown(fd, root.st_uid, root.st_gid);
+	if (st.st_mode != root.st_mode && fchmod(fd, root.st_mode & 07777))
+		return -errno;
 	times[0] = root.st_atim;
 	times[1] = root.st_mtim;
-	return fchmod(fd, root.st_mode & 07777) || futimens(fd, times) ? -errno : 0;
+	return futimens(fd, times) ? -errno : 0;
 }
 
-int qk_layer_open(int lower_fd, const struct qk_policy *p, const char *layer, int *ret_layer,
-	int *ret_upper, struct qk_err *err)
+static bool is_empty(int parent, const char *name)
 {
-	const char *rel = qk_path_below(layer, p->root);
-	qk_autofd int fd = -1;
-	int r, upper;
+	int fd = open_dir(parent, name), n = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
-	if (rel && *rel)
-		fd = qk_open_beneath(lower_fd, rel, O_RDONLY | O_DIRECTORY, 0);
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while (n < 3 && readdir(d))
+		n++;
+	closedir(d);
+	return n == 2;
+}
+
+/* Puts a spare in the place of our own empty directory. False if there is none. */
+static bool take_spare(int parent, const char *name)
+{
+	int fd = open_dir(parent, ".");
+	bool taken = false;
+	struct dirent *e;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while (!taken && (e = readdir(d)))
+		if (!strncmp(e->d_name, "spare.", 6))
+			taken = !renameat(parent, e->d_name, parent, name);
+	closedir(d);
+	return taken;
+}
+
+/*
+ * "volatile" leaves work/incompat/volatile to say that nothing was synced, and refuses to mount
+ * while it is there. A layer that outlives a power cut is never believed anyway.
+ */
+static int forget_volatile(int fd)
+{
+	if (unlinkat(fd, "work/work/incompat/volatile/dirty", 0) && errno == ENOENT)
+		return 0;
+	if (!unlinkat(fd, "work/work/incompat/volatile", AT_REMOVEDIR))
+		return 0;
+	return qk_remove_tree(fd, "work/work/incompat");
+}
+
+static int make_parts(struct qk_layer *l, int lower_fd, struct qk_err *err)
+{
+	bool news = false;
+	int r;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (!mkdirat(l->fd, parts[i], 0777))
+			news |= !i;
+		else if (errno != EEXIST)
+			return qk_fail(err, errno, "make '%s/%s'", l->path, parts[i]);
+	}
+	l->upper = open_dir(l->fd, "upper");
+	if (l->upper < 0)
+		return qk_fail(err, -l->upper, "open '%s/upper'", l->path);
+	if (news || is_empty(l->fd, "upper")) {
+		r = make_like_root(l->upper, lower_fd);
+		if (r)
+			return qk_fail(err, -r, "make '%s/upper'", l->path);
+	}
+	r = forget_volatile(l->fd);
+	return r ? qk_fail(err, -r, "ready '%s/work'", l->path) : 0;
+}
+
+int qk_layer_open(struct qk_layer *l, int lower_fd, const char *root, const char *path, bool spares,
+	struct qk_err *err)
+{
+	qk_autofree char *dir = qk_strndup(path, qk_path_dirlen(path));
+	const char *rel = qk_path_below(dir, root);
+
+	l->path = qk_strdup(path);
+	if (rel)
+		l->parent = open_dir(lower_fd, *rel ? rel : ".");
 	else
-		fd = open(layer, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return qk_fail(err, rel && *rel ? -fd : errno, "open '%s'", layer);
-	r = make_upper(fd, lower_fd);
-	if (r)
-		return qk_fail(err, -r, "make '%s/upper'", layer);
-	for (size_t i = 1; i < sizeof(parts) / sizeof(*parts); i++)
-		if (mkdirat(fd, parts[i], 0777) && errno != EEXIST)
-			return qk_fail(err, errno, "make '%s/%s'", layer, parts[i]);
-	/* "volatile" leaves this to say that nothing was synced; a layer that outlives a power cut
-	   is never believed anyway */
-	r = qk_remove_tree(fd, "work/work/incompat");
-	if (r)
-		return qk_fail(err, -r, "ready '%s/work'", layer);
-	upper = qk_open_beneath(fd, "upper", O_RDONLY | O_DIRECTORY, 0);
-	if (upper < 0)
-		return qk_fail(err, -upper, "open '%s/upper'", layer);
-	*ret_layer = qk_steal_fd(&fd);
-	*ret_upper = upper;
-	return 0;
+		l->parent = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (l->parent < 0)
+		return qk_fail(err, rel ? -l->parent : errno, "open '%s'", dir);
+	if (spares && is_empty(l->parent, qk_path_base(path)))
+		(void)take_spare(l->parent, qk_path_base(path));
+	l->fd = open_dir(l->parent, qk_path_base(path));
+	if (l->fd < 0)
+		return qk_fail(err, -l->fd, "open '%s'", path);
+	return make_parts(l, lower_fd, err);
 }
 
-void qk_layer_clear(int layer_fd)
+void qk_layer_clear(struct qk_layer *l)
 {
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		(void)qk_remove_tree(layer_fd, parts[i]);
+	for (size_t i = 0; l->fd >= 0 && i < sizeof(parts) / sizeof(*parts); i++)
+		(void)qk_remove_tree(l->fd, parts[i]);
+}
+
+void qk_layer_retire(struct qk_layer *l)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "spare.%d", (int)getpid());
+	if (!is_empty(l->fd, "upper") || !is_empty(l->fd, "hidden") ||
+		renameat(l->parent, qk_path_base(l->path), l->parent, name))
+		qk_layer_clear(l);
+}
+
+void qk_layer_release(struct qk_layer *l)
+{
+	int *fds[] = { &l->parent, &l->fd, &l->upper };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+	free(l->path);
+	l->path = NULL;
 }

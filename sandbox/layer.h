@@ -1,22 +1,42 @@
 /*
  * The directory in which one recipe's writes are collected: upper/ and work/ for overlayfs, hidden/
  * to cover the state directory with. It is opened once and used by descriptor.
+ *
+ * Making and removing these directories costs as much as mounting. So a layer in which nothing is
+ * left may become a spare: it is renamed to spare.PID beside its place, and the next layer that is
+ * opened there takes it over by another rename, which only one taker can win.
  */
 #ifndef QK_SANDBOX_LAYER_H
 #define QK_SANDBOX_LAYER_H
 
 #include "base/err.h"
-#include "sandbox/policy.h"
+
+#include <stdbool.h>
+
+struct qk_layer {
+	char *path;  /* absolute */
+	int parent;  /* the directory it lies in */
+	int fd;
+	int upper;
+};
+
+#define QK_LAYER_INIT { NULL, -1, -1, -1 }
 
 /*
  * Opens the layer (absolute) without following a link from the workspace root on, and makes or
  * readies what is missing in it: a new upper/ looks like the workspace root, whose place it takes;
- * a used one keeps what it holds, and overlayfs's mark of an unclean end is taken off. 0 or -errno.
+ * a used one keeps what it holds, and overlayfs's mark of an unclean end is taken off. spares: an
+ * empty layer may be replaced by a spare. 0 or -errno.
  */
-int qk_layer_open(int lower_fd, const struct qk_policy *p, const char *layer, int *ret_layer,
-	int *ret_upper, struct qk_err *err);
+int qk_layer_open(struct qk_layer *l, int lower_fd, const char *root, const char *path, bool spares,
+	struct qk_err *err);
 
 /* Empties the layer; the directory itself is the caller's. */
-void qk_layer_clear(int layer_fd);
+void qk_layer_clear(struct qk_layer *l);
+
+/* The layer has served: it becomes a spare, or is emptied if anything is left in it. */
+void qk_layer_retire(struct qk_layer *l);
+
+void qk_layer_release(struct qk_layer *l);
 
 #endif

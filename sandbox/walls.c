@@ -115,7 +115,7 @@ static int hide_state(const struct qk_walls *w, int root_fd, struct qk_err *err)
 	state = qk_open_beneath(root_fd, rel, O_PATH, 0);
 	if (state < 0)
 		return 0;
-	hidden = qk_open_beneath(w->layer_fd, "hidden", O_PATH | O_DIRECTORY, 0);
+	hidden = qk_open_beneath(w->opened.fd, "hidden", O_PATH | O_DIRECTORY, 0);
 	if (hidden < 0)
 		return qk_fail(err, -hidden, "open '%s/hidden'", w->layer);
 	mount = qk_namespace_copy(hidden);
@@ -126,14 +126,14 @@ static int hide_state(const struct qk_walls *w, int root_fd, struct qk_err *err)
 
 static int mount_all(struct qk_walls *w, int ruleset, struct qk_err *err)
 {
-	qk_autofd int work = qk_open_beneath(w->layer_fd, "work", O_PATH | O_DIRECTORY, 0);
+	qk_autofd int work = qk_open_beneath(w->opened.fd, "work", O_PATH | O_DIRECTORY, 0);
 	struct copies copies = { 0 };
 	qk_autofd int overlay = -1;
 	qk_autofd int root = -1;
 	int r = copy_bound(w, &copies, err);
 
 	if (!r) {
-		overlay = qk_overlay_mount(w->lower_fd, w->upper_fd, work, ruleset, err);
+		overlay = qk_overlay_mount(w->lower_fd, w->opened.upper, work, ruleset, err);
 		r = overlay < 0 ? overlay : 0;
 	}
 	if (!r) {
@@ -178,7 +178,7 @@ static int held_ruleset(const struct qk_walls *w, const char *cwd, struct qk_err
 		return g.ruleset;
 	r = qk_grants_workspace(&g, err);
 	for (size_t i = 0; !r && i < sizeof(layers) / sizeof(*layers); i++) {
-		qk_autofd int fd = qk_open_beneath(w->layer_fd, layers[i], O_PATH | O_DIRECTORY, 0);
+		qk_autofd int fd = qk_open_beneath(w->opened.fd, layers[i], O_PATH | O_DIRECTORY, 0);
 
 		r = fd < 0 ? fd : qk_landlock_allow(g.ruleset, fd, g.read);
 		if (r)
@@ -250,9 +250,9 @@ static int enter_overlay(struct qk_walls *w, const char *cwd, struct qk_err *err
 	w->lower_fd = open(w->policy->root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->lower_fd < 0)
 		return qk_fail(err, errno, "open '%s'", w->policy->root);
-	r = qk_layer_open(w->lower_fd, w->policy, w->layer, &w->layer_fd, &w->upper_fd, err);
+	r = qk_layer_open(&w->opened, w->lower_fd, w->policy->root, w->layer, w->spares, err);
 	if (!r)
-		r = qk_lift(w->policy, w->lower_fd, w->upper_fd, w->bound, &w->lifted, err);
+		r = qk_lift(w->policy, w->lower_fd, w->opened.upper, w->bound, &w->lifted, err);
 	if (r)
 		return r;
 	if (held) {
@@ -264,7 +264,7 @@ static int enter_overlay(struct qk_walls *w, const char *cwd, struct qk_err *err
 	return r || held ? r : command_ruleset(w, cwd, err);
 }
 
-int qk_walls_enter(struct qk_walls *w, struct qk_err *err)
+static int enter(struct qk_walls *w, struct qk_err *err)
 {
 	qk_autofree char *physical = getcwd(NULL, 0);
 	int r;
@@ -292,6 +292,26 @@ int qk_walls_enter(struct qk_walls *w, struct qk_err *err)
 	if (!r && chdir(w->cwd))
 		r = qk_fail(err, errno, "re-enter '%s'", w->cwd);
 	return r;
+}
+
+int qk_walls_enter(struct qk_walls *w, struct qk_err *err)
+{
+	int r = enter(w, err);
+
+	if (r)
+		qk_walls_release(w);
+	return r;
+}
+
+const char *qk_walls_tmpdir(const struct qk_walls *w)
+{
+	const char *usual = getenv("TMPDIR");
+	qk_autofree char *real = realpath(usual && *usual ? usual : "/tmp", NULL);
+
+	if (w->backend == QK_BACKEND_HELD_OVERLAY || !real || !qk_path_under(w->policy->root, real))
+		return NULL;
+	/* over an overlay the state directory shows an empty one that is thrown away */
+	return w->backend == QK_BACKEND_LANDLOCK ? w->layer : w->policy->state;
 }
 
 int qk_walls_confine(const struct qk_walls *w, const char **ret_step)
@@ -328,13 +348,15 @@ int qk_walls_settle(struct qk_walls *w, bool discard, struct qk_settled *ret, st
 {
 	int r = 0, u;
 
-	if (w->backend == QK_BACKEND_LANDLOCK || w->upper_fd < 0)
+	if (w->backend == QK_BACKEND_LANDLOCK || w->opened.upper < 0)
 		return 0;
 	if (!discard)
-		r = qk_settle(w->policy, w->lower_fd, w->upper_fd, &w->lifted, ret, err);
+		r = qk_settle(w->policy, w->lower_fd, w->opened.upper, &w->lifted, ret, err);
 	u = unmount(w, r ? NULL : err);
-	if (discard || (!r && !ret->stray.n))
-		qk_layer_clear(w->layer_fd);
+	if (!discard && !r && !ret->stray.n && w->spares)
+		qk_layer_retire(&w->opened);
+	else if (discard || (!r && !ret->stray.n))
+		qk_layer_clear(&w->opened);
 	return r ? r : u;
 }
 
@@ -346,7 +368,7 @@ void qk_settled_release(struct qk_settled *s)
 
 void qk_walls_release(struct qk_walls *w)
 {
-	int *fds[] = { &w->ruleset_fd, &w->upper_fd, &w->layer_fd, &w->lower_fd };
+	int *fds[] = { &w->ruleset_fd, &w->lower_fd };
 
 	if (w->lower_fd >= 0) {
 		qk_outputs_tidy_files(w->lower_fd, w->policy->root, &w->files);
@@ -355,6 +377,7 @@ void qk_walls_release(struct qk_walls *w)
 		qk_outputs_tidy(&w->made);
 	}
 	(void)unmount(w, NULL);
+	qk_layer_release(&w->opened);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
 		if (*fds[i] >= 0)
 			close(*fds[i]);

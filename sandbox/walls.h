@@ -37,6 +37,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "sandbox/layer.h"
 #include "sandbox/policy.h"
 
 #include <stdbool.h>
@@ -76,10 +77,10 @@ struct qk_walls {
 	const char *layer;              /* absolute; upper/ and work/ are made in it */
 	const struct qk_strv *bound;    /* absolute paths that writes reach at once: .git, node_modules, scratch;
 					   missing ones are passed over */
+	bool spares; /* a layer in which nothing is left is kept beside its place, for the next to use */
 	/* private */
 	int lower_fd;  /* the workspace root as it was before the overlay covered it */
-	int layer_fd;
-	int upper_fd;
+	struct qk_layer opened; /* the layer, by descriptor */
 	int ruleset_fd; /* the command's; -1: it is not restricted itself */
 	char *cwd;      /* the current directory as a string, re-entered when mounts change */
 	struct qk_strv made;  /* directories made for missing outputs, removed again if left empty */
@@ -88,13 +89,13 @@ struct qk_walls {
 	bool mounted;
 };
 
-#define QK_WALLS_INIT { .lower_fd = -1, .layer_fd = -1, .upper_fd = -1, .ruleset_fd = -1 }
+#define QK_WALLS_INIT { .lower_fd = -1, .opened = QK_LAYER_INIT, .ruleset_fd = -1 }
 
 /*
  * Makes missing parents of outputs (all back ends, and audit: see qk_outputs_prepare), enters the
  * namespaces, builds rules, mounts, and re-enters the current directory by its string ($PWD if it
  * names the current directory, else getcwd(3)). On failure the process may be half inside: it must
- * not run the command.
+ * not run the command. What was made for outputs is then removed again.
  */
 int qk_walls_enter(struct qk_walls *w, struct qk_err *err);
 
@@ -108,6 +109,13 @@ int qk_walls_confine(const struct qk_walls *w, const char **ret_step);
 /* True if QK_TEST_WITHOUT names it. */
 bool qk_walls_without(const char *what);
 
+/*
+ * The directory for the command's temporary files, to be set as TMPDIR, where the usual one would
+ * be of no use: Landlock can only grant what exists, so in a directory above the workspace nothing
+ * new can be made or read. NULL: leave it as it is (always with the held overlay).
+ */
+const char *qk_walls_tmpdir(const struct qk_walls *w);
+
 /* One path that the command changed and that was not applied. */
 struct qk_settled {
 	struct qk_strv applied; /* absolute paths, for the trace of tests and -v */
@@ -119,7 +127,7 @@ struct qk_settled {
  * entry, never through a link of the workspace; what was applied leaves the layer, the rest is
  * listed in ret->stray and stays in it. A file copied up and left as it was (same bytes and mode)
  * is no write and is dropped. discard (interrupted): nothing is applied, the layer is removed.
- * A layer in which nothing is left is removed. Then the mounts are taken off.
+ * A layer in which nothing is left is emptied or becomes a spare. Then the mounts are taken off.
  * No-op for QK_BACKEND_LANDLOCK. Errors name the path that could not be applied.
  */
 int qk_walls_settle(struct qk_walls *w, bool discard, struct qk_settled *ret, struct qk_err *err);

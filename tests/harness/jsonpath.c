@@ -144,6 +144,8 @@ int json_ask(const cJSON *doc, const char *question, struct qk_err *err)
 	qk_strv_sort(&wanted);
 	if (*op == '=')
 		yes = found.n == wanted.n;
+	else if (!wanted.n)
+		yes = *op == 'h' && found.n;
 	for (size_t i = 0; yes && i < wanted.n; i++) {
 		if (*op == '=')
 			yes = !strcmp(found.v[i], wanted.v[i]);

@@ -2,7 +2,7 @@
  * Questions to a JSON report, one per line of a case:
  *
  *   STEP STEP ... = VALUE ...        what is selected is exactly these values, in any order
- *   STEP STEP ... has VALUE ...      each of these is among them
+ *   STEP STEP ... has VALUE ...      each of these is among them; without a VALUE, there is one
  *   STEP STEP ... lacks VALUE ...    none of these is
  *
  * A step is a member name, an index, or * for every member. A step or value that holds blanks is

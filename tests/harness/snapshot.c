@@ -162,7 +162,7 @@ static int snapshot(const char *path, const char *shown, bool skip_state, struct
 		}
 		qk_buf_addch(out, '\n');
 		if (S_ISDIR(st.st_mode) && !access(p, R_OK | X_OK))
-			r = snapshot(p, s, false, out, err);
+			r = snapshot(p, s, skip_state, out, err);
 	}
 	return r;
 }

@@ -35,7 +35,7 @@ struct run {
 	const struct variant *v;
 	const struct place *at;
 	enum mode mode;
-	char *top;    /* temporary directory: bin/ home/ bare/ t/ and the files below */
+	char *top;    /* temporary directory: bin/ home/ tmp/ bare/ t/ and the scripts' output */
 	char *tree;   /* the case works here; the same path in every mode, as make prints it */
 	char *report;
 	uid_t uid;
@@ -63,6 +63,8 @@ static void make_env(const struct run *r, struct qk_strv *env)
 
 	qk_strv_take(env, qk_asprintf("PATH=%s/bin:%s", r->top, path ? path : "/usr/bin:/bin"));
 	qk_strv_take(env, qk_asprintf("HOME=%s/home", r->top));
+	/* Not a directory above the workspace: Landlock alone cannot open one for new files. */
+	qk_strv_take(env, qk_asprintf("TMPDIR=%s/tmp", r->top));
 	qk_strv_take(env, r->mode == MODE_BARE ? qk_asprintf("QK=%s/bare", r->top) :
 						 qk_asprintf("QK=%s/include", r->at->build));
 	qk_strv_take(env, qk_asprintf("PROBES=%s/tests/probes", r->at->build));
@@ -102,6 +104,7 @@ static int make_top(struct run *r, struct qk_err *err)
 	const char *tmp = getenv("TMPDIR");
 	const char *make = !strcmp(r->v->make, "4.4.1") ? r->at->make441 : r->at->make;
 	qk_autofree char *bin = NULL, *link = NULL, *home = NULL, *bare = NULL, *mk = NULL;
+	qk_autofree char *scrap = NULL;
 	int e;
 
 	r->top = qk_asprintf("%s/qk-case.XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -112,10 +115,11 @@ static int make_top(struct run *r, struct qk_err *err)
 	bin = qk_asprintf("%s/bin", r->top);
 	link = qk_asprintf("%s/make", bin);
 	home = qk_asprintf("%s/home", r->top);
+	scrap = qk_asprintf("%s/tmp", r->top);
 	bare = qk_asprintf("%s/bare", r->top);
 	mk = qk_asprintf("%s/qk.mk", bare);
 	if (mkdir(bin, 0755) || symlink(make, link) || mkdir(home, 0755) || mkdir(bare, 0755) ||
-		chown(home, r->uid, r->gid))
+		mkdir(scrap, 0755) || chown(home, r->uid, r->gid) || chown(scrap, r->uid, r->gid))
 		return qk_fail(err, errno, "fill '%s'", r->top);
 	e = write_text(mk, "", err);
 	return e < 0 ? e : 0;
@@ -206,17 +210,30 @@ static int auxiliary(const struct run *r, const char *what, const char *text, st
 	return e;
 }
 
-/* qk's own summary is the one difference on stderr: it is the last thing make's process prints. */
-static void cut_summary(struct qk_buf *b)
+/*
+ * qk's own summary is the one difference on stderr: a line of its own, and the indented lines that
+ * follow it. A run of several makes has several.
+ */
+static void cut_summaries(struct qk_buf *b)
 {
-	static const char *const starts[] = { "Sandbox audit", "Sandbox enforce" };
+	char *to = b->s;
+	bool inside = false;
 
-	for (char *line = b->s; *line; line += strcspn(line, "\n"), line += *line == '\n')
-		for (size_t i = 0; i < 2; i++)
-			if (!strncmp(line, starts[i], strlen(starts[i]))) {
-				qk_buf_truncate(b, (size_t)(line - b->s));
-				return;
-			}
+	for (char *line = b->s; *line;) {
+		size_t n = strcspn(line, "\n");
+
+		n += line[n] == '\n';
+		if (!strncmp(line, "Sandbox audit", 13) || !strncmp(line, "Sandbox enforce", 15))
+			inside = true;
+		else if (strncmp(line, "  ", 2))
+			inside = false;
+		if (!inside) {
+			memmove(to, line, n);
+			to += n;
+		}
+		line += n;
+	}
+	qk_buf_truncate(b, (size_t)(to - b->s));
 }
 
 static void sort_lines(struct qk_buf *b)
@@ -245,7 +262,7 @@ static int compare_outcomes(struct run *r, struct qk_err *err)
 		return qk_fail(err, -EINVAL, "status %d, plain make %d", r->now.status,
 			r->bare.status);
 	qk_buf_add(&stripped, r->now.err.s, r->now.err.len);
-	cut_summary(&stripped);
+	cut_summaries(&stripped);
 	if (unordered) {
 		sort_lines(&r->now.out);
 		sort_lines(&r->bare.out);

@@ -1,0 +1,75 @@
+/*
+ * What a file counts as in a key (K2), and the digest cache that makes counting cheap (K10).
+ *
+ * A regular file counts by its bytes and the owner's executable bit, a link by its text and what it
+ * leads to, a dangling or circular link as dangling, a directory by the names and states of
+ * everything in it. Owner, times and other mode bits never count.
+ *
+ * Digests of regular files are remembered in one file shared by all processes (layout in
+ * filehash.c). What is remembered is believed only while size, mtime, ctime, inode, device and mode
+ * are what they were, and only if the file was settled when it was hashed: a file changed again in
+ * the clock tick of its last change could show no difference. A lost, damaged or unwritable cache
+ * costs time and is never an error.
+ */
+#ifndef QK_KEYING_FILEHASH_H
+#define QK_KEYING_FILEHASH_H
+
+#include "base/err.h"
+#include "keying/digest.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+enum qk_filekind {
+	QK_FILE_ABSENT,
+	QK_FILE_REGULAR,
+	QK_FILE_LINK,
+	QK_FILE_DIR,
+	QK_FILE_SPECIAL, /* device, socket, fifo: has no content to count */
+};
+
+struct qk_filestate {
+	enum qk_filekind kind;
+	bool executable; /* of a regular file */
+	bool outside;    /* a link, or a link in a directory counted, leads out of the root */
+	struct qk_digest content;
+	/* What counts: kind, executable and content folded; equal states have equal digests. */
+	struct qk_digest digest;
+};
+
+struct qk_filehash;
+
+enum {
+	/* Only what stat calls and the cache can tell: -EAGAIN where bytes would have to be read.
+	 */
+	QK_FILEHASH_CACHED = 1 << 0,
+	/* A link counts as what it leads to (its text does not count). */
+	QK_FILEHASH_FOLLOW = 1 << 1,
+};
+
+/*
+ * root: absolute; relative paths are taken from it. cache: the digest cache's path, NULL for none;
+ * its directory exists. Fails only if root cannot be opened.
+ */
+int qk_filehash_new(
+	struct qk_filehash **ret, const char *root, const char *cache, struct qk_err *err);
+void qk_filehash_free(struct qk_filehash *f);
+
+/*
+ * State of path (relative to the root, or absolute). A missing file is a state, no error.
+ * Errors: what open and read say (-EACCES …), -EBUSY for a file that keeps changing as it is read.
+ */
+int qk_filehash_get(struct qk_filehash *f, const char *path, int flags, struct qk_filestate *ret,
+	struct qk_err *err);
+
+/* What a look-up without reading can tell: kind only. Digest of a directory's sorted names. */
+int qk_filehash_listing(
+	struct qk_filehash *f, const char *path, struct qk_digest *ret, struct qk_err *err);
+
+/* How many files were read since _new, and their bytes: what the cache did not save. */
+void qk_filehash_cost(const struct qk_filehash *f, uint64_t *files, uint64_t *bytes);
+
+int qk_filehash_rootfd(const struct qk_filehash *f);
+
+#endif

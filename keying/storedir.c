@@ -1,0 +1,204 @@
+#include "keying/storedir.h"
+
+#include "base/fdio.h"
+#include "base/mem.h"
+#include "keying/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int make_rooms(const char *dir, struct qk_err *err)
+{
+	static const char *const rooms[] = { "entries", "blobs", "claims", "tmp" };
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms) && !r; i++) {
+		qk_autofree char *room = qk_asprintf("%s/%s", dir, rooms[i]);
+
+		r = qk_mkdirs(room, err);
+	}
+	return r;
+}
+
+void qk_storedir_name(const char *room, const struct qk_digest *d, char ret[QK_STOREDIR_NAME])
+{
+	char hex[QK_DIGEST_HEX];
+
+	qk_digest_hex(d, hex);
+	snprintf(ret, QK_STOREDIR_NAME, "%s/%.2s/%s", room, hex, hex + 2);
+}
+
+int qk_storedir_open(struct qk_store *s, const char *dir, struct qk_err *err)
+{
+	int r;
+
+	s->dir = qk_asprintf("%s/v1", dir);
+	s->lockfd = -1;
+	s->fd = open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->fd < 0 || faccessat(s->fd, "tmp", W_OK, 0)) {
+		r = make_rooms(s->dir, err);
+		if (r)
+			return qk_wrap(err, "cache directory '%s'", dir);
+		if (s->fd < 0)
+			s->fd = open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (s->fd < 0 || faccessat(s->fd, "tmp", W_OK, 0))
+			return qk_fail(err, errno, "cache directory '%s'", dir);
+	}
+	return 0;
+}
+
+void qk_storedir_close(struct qk_store *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->lockfd >= 0)
+		close(s->lockfd);
+	free(s->dir);
+}
+
+int qk_storedir_temp(struct qk_store *s, char name[QK_STOREDIR_NAME])
+{
+	for (;;) {
+		unsigned long long random;
+		int fd;
+
+		if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+			return -errno;
+		snprintf(name, QK_STOREDIR_NAME, "tmp/%016llx", random);
+		fd = openat(s->fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			return fd;
+		if (errno != EEXIST)
+			return -errno;
+	}
+}
+
+int qk_storedir_publish(struct qk_store *s, const char *temp, const char *name)
+{
+	char parent[QK_STOREDIR_NAME];
+	char *slash;
+
+	if (!renameat(s->fd, temp, s->fd, name))
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
+	snprintf(parent, sizeof(parent), "%s", name);
+	slash = strrchr(parent, '/');
+	*slash = '\0';
+	if (mkdirat(s->fd, parent, 0777) && errno != EEXIST)
+		return -errno;
+	return renameat(s->fd, temp, s->fd, name) ? -errno : 0;
+}
+
+static int open_lock(struct qk_store *s)
+{
+	static const char zero[8];
+
+	if (s->lockfd >= 0)
+		return 0;
+	s->lockfd = openat(s->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (s->lockfd < 0)
+		return -errno;
+	/* Written once, so that a full disk cannot refuse to count later. */
+	if (lseek(s->lockfd, 0, SEEK_END) < (off_t)sizeof(zero) &&
+		pwrite(s->lockfd, zero, sizeof(zero), 0) != (ssize_t)sizeof(zero))
+		return -errno;
+	return 0;
+}
+
+int qk_storedir_lock(struct qk_store *s, int operation)
+{
+	int r = open_lock(s);
+
+	if (r)
+		return r;
+	while (flock(s->lockfd, operation))
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+/* The count has a lock of its own kind (on its bytes): flock is held shared by many who add. */
+static void count_lock(struct qk_store *s, short type)
+{
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_len = 8 };
+
+	while (fcntl(s->lockfd, F_OFD_SETLKW, &l) && errno == EINTR)
+		;
+}
+
+static uint64_t change_count(struct qk_store *s, uint64_t bytes, bool set)
+{
+	uint64_t count = 0;
+
+	if (open_lock(s))
+		return 0;
+	count_lock(s, F_WRLCK);
+	if (!set && pread(s->lockfd, &count, sizeof(count), 0) != (ssize_t)sizeof(count))
+		count = 0;
+	count += bytes;
+	if (pwrite(s->lockfd, &count, sizeof(count), 0) != (ssize_t)sizeof(count))
+		count = 0;
+	count_lock(s, F_UNLCK);
+	return count;
+}
+
+uint64_t qk_storedir_count(struct qk_store *s, uint64_t bytes)
+{
+	return change_count(s, bytes, false);
+}
+
+void qk_storedir_set_count(struct qk_store *s, uint64_t bytes)
+{
+	change_count(s, bytes, true);
+}
+
+uint64_t qk_storedir_blocks(uint64_t size)
+{
+	return (size + 4095) & ~(uint64_t)4095;
+}
+
+static void claim_name(const struct qk_digest *key, char ret[QK_STOREDIR_NAME])
+{
+	char hex[QK_DIGEST_HEX];
+
+	qk_digest_hex(key, hex);
+	snprintf(ret, QK_STOREDIR_NAME, "claims/%s", hex);
+}
+
+int qk_store_claim(struct qk_store *s, const struct qk_digest *key)
+{
+	char name[QK_STOREDIR_NAME];
+
+	claim_name(key, name);
+	for (;;) {
+		qk_autofd int fd =
+			openat(s->fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+		struct stat st;
+
+		if (fd < 0)
+			return -errno;
+		while (flock(fd, LOCK_EX))
+			if (errno != EINTR)
+				return -errno;
+		/* Whoever had it removed the name as they were done: ours is then nobody's. */
+		if (!fstat(fd, &st) && st.st_nlink)
+			return qk_steal_fd(&fd);
+	}
+}
+
+void qk_store_yield(struct qk_store *s, const struct qk_digest *key, int fd)
+{
+	char name[QK_STOREDIR_NAME];
+
+	if (fd < 0)
+		return;
+	claim_name(key, name);
+	unlinkat(s->fd, name, 0);
+	close(fd);
+}
