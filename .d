@@ -1,1 +1,0 @@
-build/tests/probes/touch: tests/probes/touch.c
