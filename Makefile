@@ -78,12 +78,18 @@ $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
 		-Wl,--version-script=gmk-plugin/qk.map -o $@ $(filter %.lo,$^)
 
-$O/bin/qk: $(call OBJ,$(CLI)) $O/libqk.a
+# The verbs without main, so that unit tests can have parts of them.
+$O/libqk-cli.a: $(call OBJ,$(filter-out cli/main.c,$(CLI)))
+	$(call SAY,AR,$@)
+	@rm -f $@
+	$Q$(AR) rcs $@ $^
+
+$O/bin/qk: $O/obj/cli/main.o $O/libqk-cli.a $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS)
 
-$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk.a
+$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS) -lcheck -lsubunit -lm -lrt -lpthread

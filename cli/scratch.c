@@ -81,7 +81,8 @@ static void check_shared(struct qk_arena *a, scratch_vec *all, struct qk_faults 
 	}
 }
 
-static void check_one(struct qk_arena *a, const struct qk_site *s, const char *store,
+/* True if it may be one. */
+static bool check_one(struct qk_arena *a, const struct qk_site *s, const char *store,
 	const struct scratch *one, struct qk_faults *f)
 {
 	qk_autofree char *why = qk_scratch_refuse(s->ws, store, one->dir);
@@ -89,9 +90,11 @@ static void check_one(struct qk_arena *a, const struct qk_site *s, const char *s
 
 	if (!why && link)
 		why = qk_asprintf("'%s' is a symbolic link", link);
-	if (why)
-		qk_faults_add(f, "workspace", "scratch", "%s: scratch directory '%s' of %s: %s",
-			qk_json_place(a, one->at), one->dir, one->task->id, why);
+	if (!why)
+		return true;
+	qk_faults_add(f, "workspace", "scratch", "%s: scratch directory '%s' of %s: %s",
+		qk_json_place(a, one->at), one->dir, one->task->id, why);
+	return false;
 }
 
 void qk_scratch_check(const struct qk_site *s, const struct qk_taskgraph *g, struct qk_faults *f)
@@ -115,8 +118,8 @@ void qk_scratch_check(const struct qk_site *s, const struct qk_taskgraph *g, str
 				continue;
 			}
 			one.dir = qk_arena_strndup(&a, dir.s, dir.len);
-			check_one(&a, s, store, &one, f);
-			qk_vec_push(&all, one);
+			if (check_one(&a, s, store, &one, f))
+				qk_vec_push(&all, one);
 		}
 	}
 	check_shared(&a, &all, f);

@@ -61,7 +61,8 @@ static int files(struct qk_jsonout *j, struct qk_keys *k, const struct qk_filegr
 		qk_jsonout_string(j, "kind", kinds[st.kind]);
 		if (st.kind == QK_FILE_REGULAR)
 			qk_jsonout_bool(j, "executable", st.executable);
-		digest(j, "digest", &st.digest);
+		if (st.kind != QK_FILE_ABSENT)
+			digest(j, "digest", &st.content);
 		qk_jsonout_close(j, '}');
 	}
 	qk_jsonout_close(j, ']');

@@ -22,15 +22,19 @@ int qk_show_hash(int argc, char **argv);
 /* Prints "qk: line" for what err holds and returns QK_EXIT_FAILED. */
 int qk_verb_fail(const struct qk_err *err);
 
-/*
- * For a verb with parts: runs the one that argv[1] names, with argv[0] the verb still, or prints
- * help or a complaint with the nearest name.
- */
 struct qk_part_of_verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *help;
+	const char *help; /* a few words */
 };
+
+/* qk_options_hint() over the names of parts. The caller frees. */
+char *qk_verb_hint(const char *word, const struct qk_part_of_verb *parts, size_t n);
+
+/*
+ * For a verb with parts: runs the one that argv[1] names, with that as its argv[0], or prints help
+ * or a complaint with the nearest name.
+ */
 int qk_verb_part(const struct qk_usage *u, const struct qk_part_of_verb *parts, size_t n, int argc,
 	char **argv);
 
