@@ -52,6 +52,13 @@ static bool only_pretending(void)
 	return flags[0] == '-' && flags[1] != '-' && strpbrk(flags, "nqt");
 }
 
+bool qk_recipe_runs(void)
+{
+	qk_autofree char *target = qk_gmkx_expand("$@");
+
+	return *target && qk_plugin.active && !only_pretending();
+}
+
 static void add_words(struct qk_request *r, enum qk_list list, const char *words)
 {
 	qk_autostrv struct qk_strv sv = { 0 };
@@ -144,7 +151,7 @@ char *qk_recipe_request(void)
 	struct qk_request r = { 0 };
 	char *value = NULL;
 
-	if (!*target || !qk_plugin.active || only_pretending())
+	if (!qk_recipe_runs())
 		return NULL;
 	qk_plugin_start();
 	text = expand_parts(&parts);

@@ -4,11 +4,16 @@
 #ifndef QK_GMK_PLUGIN_RECIPE_H
 #define QK_GMK_PLUGIN_RECIPE_H
 
+#include <stdbool.h>
+
 /*
  * Writes the request of the recipe in whose context make expands, and returns the QK_REQ value for
  * its environment (allocated); NULL where there is no recipe, or none that really runs.
  */
 char *qk_recipe_request(void);
+
+/* True where make expands for a recipe that really runs: not at parse time, not under -n, -q, -t. */
+bool qk_recipe_runs(void);
 
 /* Remembers that the recipe being expanded uses $(MAKE). */
 void qk_recipe_uses_make(void);

@@ -18,7 +18,8 @@ void qk_inputforms_note(struct qk_resolved *r, enum qk_input_kind kind, const ch
 {
 	struct qk_input i = { .kind = kind, .files = g, .whole = whole, .at = at };
 
-	i.name = name ? qk_arena_strdup(&r->parts.arena, name) : NULL;
+	/* A group's name lives as long as the group. */
+	i.name = g ? g->name : name ? qk_arena_strdup(&r->parts.arena, name) : NULL;
 	qk_vec_push(&r->list, i);
 }
 
@@ -62,21 +63,64 @@ static const bool *reached_by(struct qk_inputs *in, const struct qk_project *p)
 	return seen;
 }
 
+static struct qk_contribution *contribution_of(
+	struct qk_resolving *s, const struct qk_project *p, const struct qk_json *at)
+{
+	struct qk_contribution fresh = { .project = p, .at = at };
+
+	if (!s->slot)
+		s->slot = qk_zalloc((s->in->ws->n_projects + 1) * sizeof(*s->slot));
+	if (!s->slot[p->index]) {
+		qk_vec_push(&s->projects, fresh);
+		s->slot[p->index] = s->projects.n;
+	}
+	return &s->projects.v[s->slot[p->index] - 1];
+}
+
+/* From an expansion to sets of its own, which more can be added to. */
+static void open_up(struct qk_contribution *c)
+{
+	for (size_t i = 0; c->one && i < c->one->n; i++)
+		qk_vec_push(&c->sets, c->one->sets[i]);
+	c->one = NULL;
+}
+
 static void add_pattern(struct qk_resolving *s, const struct qk_project *p,
 	const struct qk_fileset *set, const struct qk_json *at)
 {
-	struct qk_contribution *c = NULL;
+	struct qk_contribution *c = contribution_of(s, p, at);
 
-	for (size_t i = s->projects.n; i-- > 0 && !c;)
-		if (s->projects.v[i].project == p)
-			c = &s->projects.v[i];
-	if (!c) {
-		struct qk_contribution fresh = { .project = p, .at = at };
-
-		qk_vec_push(&s->projects, fresh);
-		c = &s->projects.v[s->projects.n - 1];
-	}
+	open_up(c);
 	qk_vec_push(&c->sets, *set);
+}
+
+static void add_expansion(struct qk_resolving *s, const struct qk_project *p,
+	const struct qk_expansion *e, const struct qk_json *at)
+{
+	struct qk_contribution *c;
+
+	if (!e->n)
+		return;
+	c = contribution_of(s, p, at);
+	if (c->one == e)
+		return;
+	if (!c->one && !c->sets.n) {
+		c->one = e;
+		return;
+	}
+	open_up(c);
+	for (size_t i = 0; i < e->n; i++)
+		qk_vec_push(&c->sets, e->sets[i]);
+}
+
+void qk_inputforms_release(struct qk_resolving *s)
+{
+	for (size_t i = 0; i < s->projects.n; i++)
+		qk_vec_release(&s->projects.v[i].sets);
+	qk_vec_release(&s->projects);
+	qk_vec_release(&s->external);
+	free(s->slot);
+	s->slot = NULL;
 }
 
 /* text: a fileset with its token, "!" allowed in front. */
@@ -96,7 +140,9 @@ static void add_fileset(struct qk_resolving *s, const struct qk_project *p, cons
 			text);
 		return;
 	}
-	if (!qk_tokens_path(&path, text, p, s->task->options, &why)) {
+	/* Another project's options are none of this task's. */
+	if (!qk_tokens_path(
+		    &path, text, p, p == s->task->project ? s->task->options : NULL, &why)) {
 		qk_inputforms_give_up(
 			s, at, "input '%s': %s", text, why ? why : "it cannot be resolved");
 		return;
@@ -147,6 +193,57 @@ static void add_text_item(struct qk_resolving *s, const struct qk_project *p, co
 		add_named(s, p, text, at, dependency);
 }
 
+static const struct qk_expansion *expansion_of(
+	struct qk_resolving *s, const struct qk_project *p, const char *text)
+{
+	struct qk_inputs *in = s->in;
+	struct qk_resolved found = { 0 };
+	struct qk_resolving sub = { .in = in, .task = s->task, .ret = &found };
+	struct qk_contribution *c;
+	struct qk_fileset *sets;
+	struct qk_expansion *e;
+
+	for (e = in->expansions[p->index]; e; e = e->next)
+		if (!strcmp(e->text, text))
+			return e;
+	e = qk_arena_alloc(&in->arena, sizeof(*e));
+	e->text = qk_arena_strdup(&in->arena, text);
+	e->next = in->expansions[p->index];
+	in->expansions[p->index] = e;
+	sub.depth = s->depth;
+	add_text_item(&sub, p, text, NULL, true);
+	c = sub.projects.n == 1 && sub.projects.v[0].project == p ? &sub.projects.v[0] : NULL;
+	e->simple =
+		!found.uncached && !found.list.n && !found.parts.list.n && (c || !sub.projects.n);
+	if (c && e->simple) {
+		open_up(c);
+		sets = qk_arena_alloc(&in->arena, (c->sets.n + 1) * sizeof(*sets));
+		for (size_t i = 0; i < c->sets.n; i++) {
+			sets[i] = c->sets.v[i];
+			sets[i].glob = qk_arena_strdup(&in->arena, sets[i].glob);
+		}
+		e->sets = sets;
+		e->n = c->sets.n;
+		qk_filesets_select(in->sets, p, e->sets, e->n, &e->groups[0], &e->groups[1]);
+	}
+	qk_inputforms_release(&sub);
+	qk_vec_release(&found.list);
+	qk_parts_release(&found.parts);
+	return e;
+}
+
+/* The text as an input of another project. */
+static void add_foreign(struct qk_resolving *s, const struct qk_project *p, const char *text,
+	const struct qk_json *at)
+{
+	const struct qk_expansion *e = expansion_of(s, p, text);
+
+	if (e->simple)
+		add_expansion(s, p, e, at);
+	else
+		add_text_item(s, p, text, at, true);
+}
+
 /* The text as an input of every project that p depends on. */
 static void add_of_dependencies(struct qk_resolving *s, const struct qk_project *p,
 	const char *text, const struct qk_json *at)
@@ -155,7 +252,7 @@ static void add_of_dependencies(struct qk_resolving *s, const struct qk_project 
 
 	for (size_t i = 0; i < s->in->ws->n_projects; i++)
 		if (reached[i])
-			add_text_item(s, &s->in->ws->projects[i], text, at, true);
+			add_foreign(s, &s->in->ws->projects[i], text, at);
 }
 
 static void add_of_projects(struct qk_resolving *s, const struct qk_project *p, const char *text,
@@ -183,7 +280,7 @@ static void add_of_projects(struct qk_resolving *s, const struct qk_project *p, 
 	qk_workspace_select(ws, patterns.v, patterns.n, chosen);
 	for (size_t i = 0; i < ws->n_projects; i++)
 		if (chosen[i])
-			add_text_item(s, &ws->projects[i], text, at, true);
+			add_foreign(s, &ws->projects[i], text, at);
 	qk_vec_release(&patterns);
 }
 

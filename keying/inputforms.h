@@ -18,6 +18,20 @@ struct qk_installed {
 	const char *why;
 };
 
+/*
+ * What a text ("production", a fileset) means as an input of one project: asked for by every task
+ * that depends on the project, so worked out once. Not simple: it is more than files of that
+ * project, and is gone through each time.
+ */
+struct qk_expansion {
+	struct qk_expansion *next; /* of the same project */
+	const char *text;
+	bool simple;
+	const struct qk_fileset *sets;
+	size_t n;
+	struct qk_filegroup *groups[2];
+};
+
 struct qk_inputs {
 	struct qk_arena arena;
 	struct qk_workspace *ws;
@@ -27,6 +41,7 @@ struct qk_inputs {
 	struct qk_resolved **tasks; /* by index */
 	struct qk_filegroup **held; /* by project index: package.json and .gitignore */
 	const bool **reached;       /* by project index: what it depends on, by project index */
+	struct qk_expansion **expansions; /* by project index */
 	struct qk_installed *installed;
 	struct qk_lockfile *lock;
 	const char *lock_name;    /* NULL: there is none */
@@ -35,9 +50,10 @@ struct qk_inputs {
 	struct qk_filegroup *lock_group;
 };
 
-/* The patterns one project contributes. */
+/* The patterns one project contributes: those of one expansion, or sets. */
 struct qk_contribution {
 	const struct qk_project *project;
+	const struct qk_expansion *one;
 	QK_VEC(struct qk_fileset) sets;
 	const struct qk_json *at;
 };
@@ -47,6 +63,7 @@ struct qk_resolving {
 	const struct qk_task *task;
 	struct qk_resolved *ret;
 	QK_VEC(struct qk_contribution) projects;
+	size_t *slot; /* by project index: where in projects, counted from 1 */
 	bool external_named;
 	QK_VEC(const char *) external;
 	int depth;
@@ -55,6 +72,8 @@ struct qk_resolving {
 /* One item of `inputs`; dependency: it is met in a named input of a project depended on. */
 void qk_inputforms_add(struct qk_resolving *s, const struct qk_project *p,
 	const struct qk_json *item, bool dependency);
+
+void qk_inputforms_release(struct qk_resolving *s);
 
 /* True if the task declares what it makes; Nx presumes dist and the like of one that does not. */
 bool qk_inputforms_has_outputs(const struct qk_task *t);

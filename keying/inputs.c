@@ -59,6 +59,7 @@ struct qk_inputs *qk_inputs_new(struct qk_workspace *ws, const struct qk_taskgra
 	in->tasks = qk_arena_alloc(&in->arena, (g->n_tasks + 1) * sizeof(*in->tasks));
 	in->held = qk_arena_alloc(&in->arena, (ws->n_projects + 1) * sizeof(*in->held));
 	in->reached = qk_arena_alloc(&in->arena, (ws->n_projects + 1) * sizeof(*in->reached));
+	in->expansions = qk_arena_alloc(&in->arena, (ws->n_projects + 1) * sizeof(*in->expansions));
 	in->installed = qk_arena_alloc(&in->arena, (ws->n_projects + 1) * sizeof(*in->installed));
 	read_lockfile(in);
 	return in;
@@ -135,28 +136,38 @@ static void add_held(struct qk_resolving *s)
 		qk_inputforms_note(s->ret, QK_INPUT_FILE, "package.json", NULL, false, NULL);
 }
 
+static void add_group(struct qk_resolving *s, struct qk_filegroup *g, const struct qk_json *at)
+{
+	qk_parts_files(&s->ret->parts, g);
+	qk_inputforms_note(s->ret, QK_INPUT_FILES, g->name, g, true, at);
+}
+
 static void add_files(struct qk_resolving *s)
 {
+	QK_VEC(struct qk_filegroup *) any = { 0 };
+
 	for (size_t i = 0; i < s->projects.n; i++) {
-		struct qk_contribution *c = &s->projects.v[i];
+		const struct qk_contribution *c = &s->projects.v[i];
 		struct qk_filegroup *groups[2];
+		bool met;
 
-		qk_filesets_select(
-			s->in->sets, c->project, c->sets.v, c->sets.n, &groups[0], &groups[1]);
-		for (int k = 0; k < 2; k++) {
-			bool met = !groups[k];
-
-			for (size_t j = 0; j < s->ret->list.n && !met; j++)
-				met = s->ret->list.v[j].files == groups[k];
-			if (met)
-				continue;
-			qk_parts_files(&s->ret->parts, groups[k]);
-			qk_inputforms_note(
-				s->ret, QK_INPUT_FILES, groups[k]->name, groups[k], true, c->at);
-		}
-		qk_vec_release(&c->sets);
+		if (c->one)
+			memcpy(groups, c->one->groups, sizeof(groups));
+		else
+			qk_filesets_select(s->in->sets, c->project, c->sets.v, c->sets.n,
+				&groups[0], &groups[1]);
+		if (groups[0])
+			add_group(s, groups[0], c->at);
+		/* Files that are no project's own are often asked for by many projects. */
+		met = !groups[1];
+		for (size_t j = 0; j < any.n && !met; j++)
+			met = any.v[j] == groups[1];
+		if (met)
+			continue;
+		add_group(s, groups[1], c->at);
+		qk_vec_push(&any, groups[1]);
 	}
-	qk_vec_release(&s->projects);
+	qk_vec_release(&any);
 }
 
 /* What the project's importers install: its own and the root's. */
@@ -279,7 +290,7 @@ struct qk_resolved *qk_inputs_task(struct qk_inputs *in, const struct qk_task *t
 	add_held(&s);
 	add_files(&s);
 	add_installed(&s);
-	qk_vec_release(&s.external);
+	qk_inputforms_release(&s);
 	for (size_t i = 0; i < task->n_deps; i++)
 		add_dependency(&s, task->deps[i], false);
 	for (size_t i = 0; i < task->n_continuous; i++)

@@ -232,9 +232,22 @@ static int empty_scratches(const struct task *t, struct qk_err *err)
 	return ret;
 }
 
+static void set_tmpdir(struct task *t, const char *dir)
+{
+	for (size_t i = 0; i < t->env.n; i++) {
+		if (strncmp(t->env.v[i], "TMPDIR=", 7))
+			continue;
+		free(t->env.v[i]);
+		t->env.v[i] = qk_asprintf("TMPDIR=%s", dir);
+		return;
+	}
+	qk_strv_take(&t->env, qk_asprintf("TMPDIR=%s", dir));
+}
+
 static int prepare_walls(struct task *t, struct qk_err *err)
 {
 	const struct qk_request *r = t->req;
+	const char *tmpdir;
 
 	t->walls = (struct qk_walls)QK_WALLS_INIT;
 	t->walls.backend = (enum qk_backend)r->backend;
@@ -245,6 +258,9 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 	t->walls.layer = t->layer;
 	t->walls.spares = true;
 	bind_through(t);
+	tmpdir = qk_walls_tmpdir(&t->walls);
+	if (tmpdir)
+		set_tmpdir(t, tmpdir);
 	return qk_mkdirs(t->layer, err);
 }
 
