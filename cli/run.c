@@ -239,7 +239,7 @@ int qk_verb_run_many(int argc, char **argv)
 		{ .name = "target", .letter = 't', .value = "NAME,...", .help = "the targets to run",
 			.list = &a.targets },
 		{ .name = "projects", .letter = 'p', .value = "PATTERN,...",
-			.help = "of these projects alone: names, globs, tag:x, directory:x; ! takes away",
+			.help = "of these alone: names, globs, tag:x, directory:x; ! takes away",
 			.list = &a.projects },
 		COMMON_OPTIONS(&a),
 		{ 0 },
