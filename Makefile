@@ -98,12 +98,18 @@ $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
 		-Wl,--version-script=gmk-plugin/qk.map -o $@ $(filter %.lo,$^)
 
-$O/bin/qk: $(call OBJ,$(CLI)) $O/libqk.a
+# The verbs without main, so that unit tests can have parts of them.
+$O/libqk-cli.a: $(call OBJ,$(filter-out cli/main.c,$(CLI)))
+	$(call SAY,AR,$@)
+	@rm -f $@
+	$Q$(AR) rcs $@ $^
+
+$O/bin/qk: $O/obj/cli/main.o $O/libqk-cli.a $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS)
 
-$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk.a
+$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS) -lcheck -lsubunit -lm -lrt -lpthread
@@ -161,17 +167,25 @@ bench: all $(QK_MK) $O/bench/interleave ## measure against plain make; BENCH='tr
 		ROUNDS=$(ROUNDS) bench/run.sh $(BENCH)
 
 # GNU Make looks for included files in PREFIX/include, so a plain `include qk.mk` finds it there.
+PREFIX_DIR = $(DESTDIR)$(PREFIX)
+SHARE := share/man/man1/qk.1 share/man/man5/qk.mk.5 share/bash-completion/completions/qk \
+	share/zsh/site-functions/_qk
+INSTALLED := include/qk.mk lib/qk/qk.so libexec/qk/sh $(if $(QK),bin/qk) $(SHARE)
+
 install: all ## install under PREFIX (/usr/local), below DESTDIR if set
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/qk $(DESTDIR)$(PREFIX)/libexec/qk
-	install -m 644 qk.mk $(DESTDIR)$(PREFIX)/include/qk.mk
-	install -m 755 $(PLUGIN_SO) $(DESTDIR)$(PREFIX)/lib/qk/qk.so
-	install -m 755 $(RUNNER_SH) $(DESTDIR)$(PREFIX)/libexec/qk/sh
-	$(if $(QK),install -d $(DESTDIR)$(PREFIX)/bin && install -m 755 $(QK) $(DESTDIR)$(PREFIX)/bin/qk)
+	install -d $(addprefix $(PREFIX_DIR)/,$(sort $(dir $(INSTALLED))))
+	install -m 644 qk.mk $(PREFIX_DIR)/include/qk.mk
+	install -m 755 $(PLUGIN_SO) $(PREFIX_DIR)/lib/qk/qk.so
+	install -m 755 $(RUNNER_SH) $(PREFIX_DIR)/libexec/qk/sh
+	$(if $(QK),install -m 755 $(QK) $(PREFIX_DIR)/bin/qk)
+	install -m 644 docs/qk.1 $(PREFIX_DIR)/share/man/man1/qk.1
+	install -m 644 docs/qk.mk.5 $(PREFIX_DIR)/share/man/man5/qk.mk.5
+	install -m 644 docs/completion/qk.bash $(PREFIX_DIR)/share/bash-completion/completions/qk
+	install -m 644 docs/completion/_qk $(PREFIX_DIR)/share/zsh/site-functions/_qk
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/include/qk.mk $(DESTDIR)$(PREFIX)/lib/qk/qk.so \
-		$(DESTDIR)$(PREFIX)/libexec/qk/sh $(DESTDIR)$(PREFIX)/bin/qk
-	-rmdir $(DESTDIR)$(PREFIX)/lib/qk $(DESTDIR)$(PREFIX)/libexec/qk
+	rm -f $(addprefix $(PREFIX_DIR)/,$(INSTALLED))
+	-rmdir $(PREFIX_DIR)/lib/qk $(PREFIX_DIR)/libexec/qk
 
 clean: ## remove what was built (GNU Make 4.4.1 for the tests stays)
 	$Qfind $O -mindepth 1 -maxdepth 1 ! -name 'make-4.4.1*' -exec rm -rf {} +
