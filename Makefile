@@ -36,7 +36,9 @@ BASE := $(call SRC,base)
 KEYING := $(call SRC,keying)
 # Those that need no library: what the plugin and the runner may use.
 LEAN := $(shell grep -LE '<(git2|yaml)[./]' $(KEYING))
-SANDBOX := $(call SRC,sandbox)
+# Preloaded into the commands' programs: not part of ours.
+LANE := sandbox/fastlane-preload.c sandbox/fastlane-files.c sandbox/fastlane-exec.c
+SANDBOX := $(filter-out $(LANE),$(call SRC,sandbox))
 REPORT := $(call SRC,report)
 RUNNER := $(call SRC,runner)
 PLUGIN := $(call SRC,gmk-plugin)
@@ -46,6 +48,10 @@ PROBES := $(call SRC,tests/probes)
 
 PLUGIN_SO := $O/lib/qk/qk.so
 RUNNER_SH := $O/libexec/qk/sh
+# The fast lane is for x86, its 32-bit half where the compiler has that too.
+LANE_64 := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),$O/lib/qk/fastlane.so)
+LANE_32 := $(if $(LANE_64),$(if $(shell echo 'int x;' | $(CC) -m32 -nostdlib -shared -fPIC -x c -o /dev/null - \
+	2>/dev/null && echo yes),$O/lib/qk/fastlane-32.so))
 QK := $(if $(CLI),$O/bin/qk)
 UNIT_BIN := $(patsubst tests/unit/%.c,$O/tests/%,$(UNIT))
 PROBE_BIN := $(patsubst tests/probes/%.c,$O/tests/probes/%,$(PROBES))
@@ -58,7 +64,7 @@ SAY = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $1 $2)
 .SECONDARY:
 .PHONY: all
 
-all: $(PLUGIN_SO) $(RUNNER_SH) $(QK) ## build the plugin, the runner and the qk program
+all: $(PLUGIN_SO) $(RUNNER_SH) $(QK) $(LANE_64) $(LANE_32) ## build the plugin, the runner and the qk program
 
 $O/obj/%.o: %.c
 	$(call SAY,CC,$<)
@@ -90,6 +96,21 @@ $(RUNNER_SH): $(call ROBJ,$(RUNNER)) $O/librunner.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(RUNNER_CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) $(RUNNER_LDFLAGS) -o $@ $^
+
+# Without libc and at one address, where the recorder's filter knows it: sandbox/fastlane-ring.h.
+# The wrappers are libc's names without libc's headers, and tail calls would hide who asks dlsym.
+LANE_CFLAGS := -ffreestanding -fno-builtin -fPIC -fvisibility=hidden -fno-optimize-sibling-calls \
+	-fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables -fno-lto \
+	-fno-tree-loop-distribute-patterns -U_FORTIFY_SOURCE -Wno-missing-prototypes -Wno-builtin-declaration-mismatch
+LANE_LDFLAGS := -nostdlib -shared -Wl,-Bsymbolic -Wl,-z,norelro -Wl,-z,noseparate-code -Wl,--build-id=none \
+	-Wl,--hash-style=both -Wl,-z,noexecstack
+$O/lib/qk/fastlane.so: LANE_AT := -m64 -Wl,-Ttext-segment=0x100000000
+$O/lib/qk/fastlane-32.so: LANE_AT := -m32 -Wl,-Ttext-segment=0x20000000
+$O/lib/qk/fastlane.so $O/lib/qk/fastlane-32.so: $(LANE) sandbox/fastlane-program.c \
+		sandbox/fastlane-preload.h sandbox/fastlane-ring.h sandbox/fastlane-program.h
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(QK_CFLAGS) -O2 -g $(LANE_CFLAGS) $(LANE_LDFLAGS) $(LANE_AT) -o $@ $(filter %.c,$^)
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
 $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.c) gmk-plugin/qk.map

@@ -68,6 +68,8 @@ const struct qk_call qk_calls[] = {
 	CALL(MOUNT, 429, 429, 429, N, N, N, N, N, 0, 0),      /* move_mount */
 	CALL(VIEW, 308, 346, 268, N, N, N, N, N, 0, 0),      /* setns */
 	CALL(VIEW, 272, 310, 97, N, N, N, N, N, QK_CALL_IF_BITS, CLONE_NEWNS), /* unshare */
+	CALL(FORBID, 317, 354, 277, N, N, N, N, N, 0, 0),    /* seccomp */
+	CALL(FORBID, 157, 172, 167, N, N, N, N, N, QK_CALL_IF_EQUAL, 22), /* prctl: PR_SET_SECCOMP */
 	CALL(REFUSED, 425, 425, 425, N, N, N, N, N, 0, 0),   /* io_uring_setup: it opens unseen */
 
 	CALL(LOOK, 4, 106, N, N, 0, N, N, N, QK_CALL_LOOKUPS, 0),          /* stat */

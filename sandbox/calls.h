@@ -28,6 +28,7 @@ enum qk_call_op {
 	QK_CALL_HANDLE, /* opens a file without naming it */
 	QK_CALL_VIEW,   /* changes what paths mean to the caller */
 	QK_CALL_MOUNT,  /* ... or to everybody */
+	QK_CALL_FORBID, /* forbids calls to the caller and what it starts */
 	QK_CALL_LOOK,
 	QK_CALL_LOOK_LINK,
 	QK_CALL_READLINK,

@@ -73,17 +73,48 @@ static size_t collect(const struct qk_seccomp *s, size_t column, struct numbered
 		const struct qk_call *c = &qk_calls[i];
 		int16_t nr = *(const int16_t *)(const void *)((const char *)c + column);
 
+		if (c->op == QK_CALL_FORBID && !s->lane)
+			continue;
 		if (nr != QK_NO_NR && (c->when != QK_CALL_LOOKUPS || s->trace->lookups))
 			list[n++] = (struct numbered){ (uint32_t)nr, c };
 	}
 	return n;
 }
 
-static void emit_call(struct qk_seccomp *s, const struct numbered *c)
+/* Whether the fast lane's library makes such calls. */
+static bool goes_by_lane(const struct qk_seccomp *s, const struct qk_call *c)
+{
+	return s->lane && (c->op == QK_CALL_OPEN || c->op == QK_CALL_LOOK ||
+				  c->op == QK_CALL_LOOK_LINK || c->op == QK_CALL_READLINK);
+}
+
+/*
+ * From the library it is allowed, from elsewhere it is told. Where a call comes from is asked only
+ * of these numbers: calls that are allowed whatever else they are, the kernel does not filter.
+ */
+static void emit_by_lane(struct qk_seccomp *s, const struct numbered *c, bool wide)
+{
+	size_t from = offsetof(struct seccomp_data, instruction_pointer);
+
+	emit(s, BPF_JMP | BPF_JEQ | BPF_K, c->nr, 0, 7);
+	emit_load(s, from + 4);
+	emit(s, BPF_JMP | BPF_JEQ | BPF_K, wide ? QK_LANE_HIGH_64 : QK_LANE_HIGH_32, 0, 4);
+	emit_load(s, from);
+	emit(s, BPF_ALU | BPF_AND | BPF_K, QK_LANE_WINDOW, 0, 0);
+	emit(s, BPF_JMP | BPF_JEQ | BPF_K, wide ? QK_LANE_LOW_64 : QK_LANE_LOW_32, 0, 1);
+	emit_return(s, SECCOMP_RET_ALLOW);
+	emit_return(s, SECCOMP_RET_USER_NOTIF);
+}
+
+static void emit_call(struct qk_seccomp *s, const struct numbered *c, bool wide)
 {
 	switch (c->call->when) {
 	case QK_CALL_ALWAYS:
 	case QK_CALL_LOOKUPS:
+		if (goes_by_lane(s, c->call)) {
+			emit_by_lane(s, c, wide);
+			break;
+		}
 		emit(s, BPF_JMP | BPF_JEQ | BPF_K, c->nr, 0, 1);
 		emit_return(s, c->call->op == QK_CALL_REFUSED ? SECCOMP_RET_ERRNO | ENOSYS
 							      : SECCOMP_RET_USER_NOTIF);
@@ -105,21 +136,21 @@ static void emit_call(struct qk_seccomp *s, const struct numbered *c)
  * every number there is, to know those it always allows: a list of comparisons made that the
  * dearest part of starting a command.
  */
-static void emit_tree(struct qk_seccomp *s, const struct numbered *list, size_t n)
+static void emit_tree(struct qk_seccomp *s, const struct numbered *list, size_t n, bool wide)
 {
 	size_t half = n / 2, at = s->filter_n;
 
 	if (n <= 2) {
 		for (size_t i = 0; i < n; i++)
-			emit_call(s, &list[i]);
+			emit_call(s, &list[i], wide);
 		emit_return(s, SECCOMP_RET_ALLOW);
 		return;
 	}
 	emit(s, BPF_JMP | BPF_JGE | BPF_K, list[half].nr, 0, 0);
-	emit_tree(s, list, half);
+	emit_tree(s, list, half, wide);
 	assert(s->filter_n - at - 1 <= UINT8_MAX);
 	s->filter[at].jt = (uint8_t)(s->filter_n - at - 1);
-	emit_tree(s, list + half, n - half);
+	emit_tree(s, list + half, n - half, wide);
 }
 
 /* An entry whose architecture we have no numbers for tells everything, and is marked lost. */
@@ -128,7 +159,7 @@ static void compile(struct qk_seccomp *s)
 	struct numbered *list = qk_alloc((qk_calls_n + 2) * sizeof(*list));
 	size_t n = collect(s, offsetof(struct qk_call, native), list), at;
 
-	s->filter = qk_alloc(2 * 8 * (qk_calls_n + 2) * sizeof(*s->filter));
+	s->filter = qk_alloc(2 * 10 * (qk_calls_n + 2) * sizeof(*s->filter));
 	emit_load(s, offsetof(struct seccomp_data, arch));
 #if defined(__x86_64__)
 	for (size_t i = 0; i < qk_calls_n; i++) /* x32 has numbers of its own for these */
@@ -142,26 +173,26 @@ static void compile(struct qk_seccomp *s)
 	emit(s, BPF_JMP | BPF_JA, 0, 0, 0); /* too far for a conditional jump */
 	emit_load(s, offsetof(struct seccomp_data, nr));
 	emit(s, BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)QK_X32_BIT, 0, 0);
-	emit_tree(s, list, n);
+	emit_tree(s, list, n, true);
 	s->filter[at].k = (uint32_t)(s->filter_n - at - 1);
 	emit_load(s, offsetof(struct seccomp_data, nr));
 	n = collect(s, offsetof(struct qk_call, compat), list);
 	qsort(list, n, sizeof(*list), by_number);
-	emit_tree(s, list, n);
+	emit_tree(s, list, n, false);
 #else
 	(void)at;
 	qsort(list, n, sizeof(*list), by_number);
 	emit(s, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_AARCH64, 1, 0);
 	emit_return(s, SECCOMP_RET_USER_NOTIF);
 	emit_load(s, offsetof(struct seccomp_data, nr));
-	emit_tree(s, list, n);
+	emit_tree(s, list, n, true);
 #endif
 	free(list);
 }
 
-void qk_seccomp_init(struct qk_seccomp *s, struct qk_trace *trace)
+void qk_seccomp_init(struct qk_seccomp *s, struct qk_trace *trace, struct qk_fastlane *lane)
 {
-	*s = (struct qk_seccomp){ .listener = -1, .trace = trace };
+	*s = (struct qk_seccomp){ .listener = -1, .trace = trace, .lane = lane };
 	compile(s);
 	qk_witness_init(&s->witness, trace);
 }
@@ -337,6 +368,10 @@ static void record(struct qk_seccomp *s, const struct seccomp_notif *n)
 		return;
 	}
 	d.op = c->op;
+	if (s->lane && (d.op == QK_CALL_FORBID || d.op == QK_CALL_VIEW))
+		qk_fastlane_close(s->lane);
+	if (d.op == QK_CALL_FORBID)
+		return;
 	if (d.op == QK_CALL_VIEW) {
 		s->view_watched = true;
 		s->view = mount_namespace(getpid());
@@ -384,8 +419,14 @@ static void record(struct qk_seccomp *s, const struct seccomp_notif *n)
 		d.flags = 0;
 	}
 	/* the number may have been given to another process since */
-	if (still_there(s, n->id))
-		qk_witness_call(&s->witness, &d);
+	if (!still_there(s, n->id))
+		return;
+	if (s->lane && d.op == QK_CALL_EXEC)
+		qk_fastlane_started(s->lane, d.pid);
+	if (s->lane && d.op == QK_CALL_OPEN &&
+		qk_fastlane_admit(s->lane, s->listener, n->id, d.pid, path))
+		return;
+	qk_witness_call(&s->witness, &d);
 }
 
 static bool receive(int listener, struct seccomp_notif *n)
@@ -408,8 +449,18 @@ void qk_seccomp_serve(struct qk_seccomp *s)
 
 	if (!receive(s->listener, &n))
 		return; /* the asker died, or a signal came for it */
+	if (s->lane)
+		qk_fastlane_drain(s->lane, &s->witness);
 	record(s, &n);
 	let_go_on(s->listener, &n);
+}
+
+void qk_seccomp_finish(struct qk_seccomp *s)
+{
+	if (!s->lane)
+		return;
+	qk_fastlane_close(s->lane);
+	qk_fastlane_drain(s->lane, &s->witness);
 }
 
 void qk_seccomp_keep(struct qk_seccomp *s)

@@ -7,6 +7,7 @@
 #define QK_SANDBOX_RECORDER_SECCOMP_H
 
 #include "base/err.h"
+#include "sandbox/fastlane.h"
 #include "sandbox/trace.h"
 #include "sandbox/witness.h"
 
@@ -19,12 +20,16 @@ struct qk_seccomp {
 	int listener; /* -1 before the start and after the end */
 	struct qk_trace *trace;
 	struct qk_witness witness;
+	struct qk_fastlane *lane; /* borrowed; NULL = none */
 	bool view_watched;       /* some process tried to change what paths mean */
 	unsigned long long view; /* then: our mount namespace */
 };
 
-/* Compiles the filter; nothing is installed yet. */
-void qk_seccomp_init(struct qk_seccomp *s, struct qk_trace *trace);
+/*
+ * Compiles the filter, which lets pass what comes by the fast lane if there is one (an open one,
+ * or NULL); nothing is installed yet.
+ */
+void qk_seccomp_init(struct qk_seccomp *s, struct qk_trace *trace, struct qk_fastlane *lane);
 void qk_seccomp_release(struct qk_seccomp *s);
 
 /*
@@ -38,6 +43,9 @@ void qk_seccomp_start(struct qk_seccomp *s, int listener);
 
 /* Takes and answers one notification, once the listener polls readable. */
 void qk_seccomp_serve(struct qk_seccomp *s);
+
+/* The recording is over: takes what has come by the fast lane, and closes it. */
+void qk_seccomp_finish(struct qk_seccomp *s);
 
 /*
  * Goes on answering without recording, until nobody is left who could ask; for processes that

@@ -1,5 +1,7 @@
 #include "sandbox/run.h"
 
+#include "base/path.h"
+#include "sandbox/fastlane.h"
 #include "sandbox/processes.h"
 #include "sandbox/recorder-seccomp.h"
 #include "sandbox/recorder-strace.h"
@@ -328,6 +330,8 @@ static int run_command(struct running *r, struct qk_spawn *s, struct qk_err *err
 	ret = judge_start(r, s, err);
 	if (!r->all_ended)
 		handle_leftovers(r);
+	if (r->seccomp)
+		qk_seccomp_finish(r->seccomp);
 	if (!ret && r->strace)
 		ret = finish_strace(r, err);
 	return ret;
@@ -345,11 +349,29 @@ static bool refused_early(const struct qk_run_spec *spec, struct qk_run_result *
 	return true;
 }
 
+/*
+ * The fast lane, if it is wanted and can be had; without it the recording is as complete. Walls
+ * around the tree that the library lies in would keep it from the command.
+ */
+static void open_lane(struct qk_fastlane *lane, const struct qk_run_spec *spec, bool lookups,
+	struct qk_spawn *s, struct qk_strv *env)
+{
+	if (!spec->fastlane ||
+		(spec->walls && qk_path_under(spec->fastlane, spec->walls->policy->root)) ||
+		qk_fastlane_open(lane, spec->fastlane, lookups, NULL))
+		return;
+	s->program = qk_spawn_find(spec->argv[0], spec->envp);
+	qk_fastlane_env(lane, s->program, spec->envp, env);
+	s->envp = env->v ? env->v : spec->envp;
+}
+
 int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_result *ret,
 	struct qk_err *err)
 {
 	struct signals signals;
 	struct qk_seccomp seccomp;
+	struct qk_fastlane lane = QK_FASTLANE_INIT;
+	qk_autostrv struct qk_strv env = { 0 };
 	struct qk_strace strace;
 	struct running r = { .spec = spec, .trace = t, .ret = ret, .waiting = &signals.waiting };
 	struct qk_spawn s = { .argv = spec->argv,
@@ -366,7 +388,8 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
 		return qk_fail(err, errno, "child subreaper");
 	if (spec->recorder == QK_RECORDER_SECCOMP) {
-		qk_seccomp_init(&seccomp, t);
+		open_lane(&lane, spec, t->lookups, &s, &env);
+		qk_seccomp_init(&seccomp, t, lane.ring ? &lane : NULL);
 		s.seccomp = r.seccomp = &seccomp;
 	}
 	if (spec->recorder == QK_RECORDER_STRACE) {
@@ -383,8 +406,10 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 		result = run_command(&r, &s, err);
 	signals_restore(&signals);
 	qk_spawn_release(&s);
+	ret->by_lane = lane.events;
 	if (r.seccomp)
 		qk_seccomp_release(r.seccomp);
+	qk_fastlane_release(&lane);
 	if (r.strace)
 		qk_strace_release(r.strace);
 	return result;

@@ -24,12 +24,14 @@ struct qk_run_spec {
 	enum qk_recorder_kind recorder; /* QK_RECORDER_NONE: not recorded */
 	struct qk_walls *walls;         /* NULL: no walls (audit) */
 	const char *tmpdir; /* existing directory for a recorder's files (the run directory) */
+	const char *fastlane; /* path of fastlane.so, for the seccomp recorder; NULL: no fast lane */
 	bool end_leftovers; /* enforce: end what the command leaves running; else let it live */
 };
 
 struct qk_run_result {
 	int status;           /* as from waitpid(2), of the command itself */
 	int exec_errno;       /* the command could not be executed: why; status is then 127 or 126 << 8 */
+	unsigned long by_lane; /* events that came by the fast lane; 0 also where it did not work */
 	bool interrupted;     /* this process was sent SIGINT, SIGTERM, SIGHUP or SIGQUIT meanwhile */
 	struct qk_strv left;  /* processes left running: "sleep 1000 (pid 123)" */
 };

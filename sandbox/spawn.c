@@ -153,7 +153,8 @@ int qk_spawn(struct qk_spawn *s, struct qk_err *err)
 	s->area = area;
 	s->shared = (struct qk_spawn_shared *)(void *)(area + STACK);
 	s->shared->listener = -1;
-	s->program = qk_spawn_find(s->argv[0], s->envp);
+	if (!s->program)
+		s->program = qk_spawn_find(s->argv[0], s->envp);
 	s->script = script_argv(s);
 	s->parent = getpid();
 	s->pid = clone(child, area + STACK, SHARE | CLONE_FILES | SIGCHLD, s);

@@ -37,11 +37,11 @@ struct qk_spawn {
 	const sigset_t *mask;             /* the signal mask the command gets */
 	const sigset_t *defaults;         /* signals that we handle: default again in the command */
 	const sigset_t *ignored;          /* signals that we handle and were given ignored */
+	char *program; /* the file to execute; NULL: found along PATH. Owned */
 	/* set by qk_spawn */
 	struct qk_spawn_shared *shared;
 	void *area;
 	pid_t pid, parent;
-	char *program;
 	char **script;   /* the argv that runs it as a script */
 };
 

@@ -6,8 +6,11 @@
 #include "sandbox/witness.h"
 #include "sandbox/newcalls.h"
 
+#include "base/path.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <string.h>
 #include <unistd.h>
@@ -208,4 +211,49 @@ void qk_witness_done(struct qk_witness *w, const struct qk_deed *d, const struct
 	default: ev = QK_EV_CREATE; break; /* symlink, mknod, bind */
 	}
 	event(w, ev, &w->a);
+}
+
+enum { LINKS_MAX = 40 };
+
+void qk_witness_realpath(struct qk_witness *w, const struct qk_deed *d)
+{
+	qk_autobuf struct qk_buf at = QK_BUF_INIT; /* resolved so far; "" is the root */
+	qk_autofree char *path = qk_strdup(d->path);
+	const char *s = path;
+	int links = 0;
+
+	for (size_t n; s += strspn(s, "/"), (n = strcspn(s, "/")); s += n) {
+		char text[PATH_MAX], *longer;
+		ssize_t len;
+
+		if (n == 1 && s[0] == '.')
+			continue;
+		if (n == 2 && s[0] == '.' && s[1] == '.') {
+			qk_buf_truncate(&at, at.len ? qk_path_dirlen(at.s) : 0);
+			if (at.len == 1)
+				qk_buf_reset(&at);
+			continue;
+		}
+		qk_buf_addch(&at, '/');
+		qk_buf_add(&at, s, n);
+		qk_resolve(&w->resolver, d->pid, AT_FDCWD, NULL, at.s, QK_RESOLVE_NOFOLLOW, &w->a);
+		if (w->a.err || !S_ISLNK(w->a.st.st_mode)) {
+			seen(w, &w->a, w->a.err);
+			if (w->a.err)
+				return;
+			continue;
+		}
+		event(w, QK_EV_FOLLOW, &w->a);
+		len = readlink(at.s, text, sizeof(text) - 1);
+		if (len <= 0 || ++links > LINKS_MAX)
+			return;
+		text[len] = '\0';
+		longer = qk_asprintf("%s/%s", text, s + n);
+		free(path);
+		s = path = longer;
+		n = 0;
+		qk_buf_truncate(&at, text[0] == '/' ? 0 : qk_path_dirlen(at.s));
+		if (at.len == 1)
+			qk_buf_reset(&at);
+	}
 }

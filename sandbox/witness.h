@@ -46,6 +46,9 @@ void qk_witness_call(struct qk_witness *w, const struct qk_deed *d);
 /* The call is over, and this came of it. */
 void qk_witness_done(struct qk_witness *w, const struct qk_deed *d, const struct qk_outcome *o);
 
+/* realpath(3) of an existing path has been made: it asks of each name on the way if it is a link. */
+void qk_witness_realpath(struct qk_witness *w, const struct qk_deed *d);
+
 /*
  * A program at an absolute resolved path is executed: the program and, as the kernel opens them
  * unseen, the interpreters that its #! lines and its ELF header name.

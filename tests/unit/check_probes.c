@@ -115,7 +115,12 @@ static const struct row looks[] = {
 enum { N_ROWS = sizeof(rows) / sizeof(*rows), N_LOOKS = sizeof(looks) / sizeof(*looks) };
 
 static char build[4096]; /* the directory that probes/ lies in */
-static enum qk_recorder_kind recorders[2];
+
+/* The recorders that work here; the seccomp recorder once with the fast lane and once without. */
+static struct recorder {
+	enum qk_recorder_kind kind;
+	bool lane;
+} recorders[3];
 static int n_recorders;
 
 static void copy(const char *from, const char *to)
@@ -185,12 +190,19 @@ static void show(const struct qk_trace *t, const char *root, struct qk_buf *out)
 }
 
 /* Runs argv in a new fixture and compares; argv[0] is a probe's name. */
-static void check(enum qk_recorder_kind k, bool lookups, char *const argv[], const char *expect)
+static void check(const struct recorder *r, bool lookups, char *const argv[], const char *expect)
 {
 	qk_autofree char *root = make_fixture();
 	qk_autofree char *program = qk_asprintf("%s/probes/%s", build, argv[0]);
 	char *const args[] = { program, argv[1], NULL }, *const envp[] = { NULL };
-	struct qk_run_spec spec = { .argv = args, .envp = envp, .recorder = k, .tmpdir = "/tmp" };
+	qk_autofree char *library = qk_asprintf("%s/../lib/qk/fastlane.so", build);
+	qk_autofree char *name = qk_asprintf(
+		"%s%s", qk_recorder_name(r->kind), r->lane ? " with the fast lane" : "");
+	struct qk_run_spec spec = { .argv = args,
+		.envp = envp,
+		.recorder = r->kind,
+		.tmpdir = "/tmp",
+		.fastlane = r->lane ? library : NULL };
 	qk_autobuf struct qk_buf got = QK_BUF_INIT;
 	struct qk_err err = QK_ERR_INIT;
 	struct qk_run_result result;
@@ -207,32 +219,33 @@ static void check(enum qk_recorder_kind k, bool lookups, char *const argv[], con
 		qk_trace_release(&t);
 		return;
 	}
-	ck_assert_msg(!result.status, "%s under %s: status %x", argv[1], qk_recorder_name(k),
+	ck_assert_msg(!result.status, "%s under %s: status %x", argv[1], name,
 		(unsigned int)result.status);
-	ck_assert_msg(!t.incomplete, "%s under %s: %s", argv[1], qk_recorder_name(k), t.incomplete);
+	ck_assert_msg(!t.incomplete, "%s under %s: %s", argv[1], name, t.incomplete);
 	show(&t, root, &got);
 	ck_assert_msg(!strcmp(got.s, expect), "%s under %s: expected '%s', got '%s'", argv[1],
-		qk_recorder_name(k), expect, got.s);
+		name, expect, got.s);
 	qk_run_result_release(&result);
 	qk_trace_release(&t);
 }
 
-static void check_row(enum qk_recorder_kind k, bool lookups, const struct row *row)
+static void check_row(const struct recorder *r, bool lookups, const struct row *row)
 {
 	char *argv[] = { (char *)"touch", (char *)row->verb };
+	bool strace = r->kind == QK_RECORDER_STRACE && row->strace;
 
-	check(k, lookups, argv, k == QK_RECORDER_STRACE && row->strace ? row->strace : row->expect);
+	check(r, lookups, argv, strace ? row->strace : row->expect);
 }
 
 START_TEST(touches)
 {
-	check_row(recorders[_i / N_ROWS], false, &rows[_i % N_ROWS]);
+	check_row(&recorders[_i / N_ROWS], false, &rows[_i % N_ROWS]);
 }
 END_TEST
 
 START_TEST(touches_with_looks)
 {
-	check_row(recorders[_i / N_LOOKS], true, &looks[_i % N_LOOKS]);
+	check_row(&recorders[_i / N_LOOKS], true, &looks[_i % N_LOOKS]);
 }
 END_TEST
 
@@ -240,7 +253,7 @@ START_TEST(static_program)
 {
 	char *argv[] = { (char *)"static", (char *)"a" };
 
-	check(recorders[_i], false, argv, "a=r");
+	check(&recorders[_i], false, argv, "a=r");
 }
 END_TEST
 
@@ -262,10 +275,13 @@ int main(int argc, char **argv)
 		char why[256];
 
 		if (!qk_recorder_choose(qk_recorder_name(all[i]), &k, why, sizeof(why), &err))
-			recorders[n_recorders++] = k;
+			recorders[n_recorders++] = (struct recorder){ k, false };
 		else
 			fprintf(stderr, "skipped: %s\n", err.msg);
 	}
+	for (int i = n_recorders; i--;)
+		if (recorders[i].kind == QK_RECORDER_SECCOMP)
+			recorders[n_recorders++] = (struct recorder){ QK_RECORDER_SECCOMP, true };
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, touches, 0, n_recorders * N_ROWS);
 	tcase_add_loop_test(tc, touches_with_looks, 0, n_recorders * N_LOOKS);

@@ -107,7 +107,7 @@ START_TEST(calls_are_shielded)
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	handled = shared;
 	qk_trace_init(&t);
-	qk_seccomp_init(&s, &t);
+	qk_seccomp_init(&s, &t, NULL);
 	shared[1] = -1;
 	pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
 	if (!pid) {
