@@ -197,6 +197,7 @@ install: all ## install under PREFIX (/usr/local), below DESTDIR if set
 	install -d $(addprefix $(PREFIX_DIR)/,$(sort $(dir $(INSTALLED))))
 	install -m 644 qk.mk $(PREFIX_DIR)/include/qk.mk
 	install -m 755 $(PLUGIN_SO) $(PREFIX_DIR)/lib/qk/qk.so
+	$(if $(LANE_64)$(LANE_32),install -m 755 $(LANE_64) $(LANE_32) $(DESTDIR)$(PREFIX)/lib/qk/)
 	install -m 755 $(RUNNER_SH) $(PREFIX_DIR)/libexec/qk/sh
 	$(if $(QK),install -m 755 $(QK) $(PREFIX_DIR)/bin/qk)
 	install -m 644 docs/qk.1 $(PREFIX_DIR)/share/man/man1/qk.1

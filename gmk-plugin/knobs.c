@@ -79,6 +79,7 @@ void qk_knobs_read(struct qk_knobs *k)
 	*k = (struct qk_knobs){
 		.mode = read_mode(),
 		.wrap = read_switch("QK_WRAP", true),
+		.no_fastlane = !read_switch("QK_FASTLANE", true),
 		.no_overlay = !read_switch("QK_SANDBOX_OVERLAY", true),
 		.report = knob("SANDBOX_REPORT"),
 		.run_report = knob("QK_REPORT"),

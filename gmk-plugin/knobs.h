@@ -12,6 +12,7 @@
 struct qk_knobs {
 	enum qk_mode mode;
 	bool wrap;        /* QK_WRAP = no: only $(qk-sandbox ...) commands are tasks */
+	bool no_fastlane; /* QK_FASTLANE = off */
 	bool no_overlay;  /* QK_SANDBOX_OVERLAY = 0 */
 	char *report;     /* SANDBOX_REPORT; NULL = none */
 	char *run_report; /* QK_REPORT */

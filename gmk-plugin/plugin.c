@@ -72,6 +72,16 @@ static void open_requests(void)
 	qk_plugin.requests_len = (uint64_t)end;
 }
 
+/* Chooses what the run has from what there is and what the knobs say. */
+static int choose(struct qk_session *s, struct qk_err *err)
+{
+	/* PREFIX/libexec/qk/sh -> PREFIX/lib/qk/fastlane.so */
+	qk_autofree char *library = qk_path_join(qk_plugin.runner, "../../../lib/qk/fastlane.so");
+
+	return qk_session_choose(s, qk_plugin.knobs.recorder,
+		qk_plugin.knobs.no_fastlane ? NULL : library, qk_plugin.knobs.no_overlay, err);
+}
+
 static int start_new_run(struct qk_err *err)
 {
 	struct qk_session *s = &qk_plugin.session;
@@ -88,7 +98,7 @@ static int start_new_run(struct qk_err *err)
 	s->state = qk_path_join(s->root, ".qk");
 	ret = qk_rundir_create(s->state, &s->run, &qk_plugin.lock_fd, err);
 	if (!ret)
-		ret = qk_session_choose(s, qk_plugin.knobs.recorder, qk_plugin.knobs.no_overlay, err);
+		ret = choose(s, err);
 	if (!ret)
 		ret = qk_session_save(s, err);
 	if (ret && s->run)
@@ -112,8 +122,7 @@ void qk_plugin_start(void)
 			ret = qk_rundir_reopen(run, &qk_plugin.lock_fd, &err);
 		if (!ret && qk_plugin.session.mode != qk_plugin.knobs.mode) {
 			qk_plugin.session.mode = qk_plugin.knobs.mode;
-			ret = qk_session_choose(&qk_plugin.session, qk_plugin.knobs.recorder,
-				qk_plugin.knobs.no_overlay, &err);
+			ret = choose(&qk_plugin.session, &err);
 		}
 		qk_plugin.top = own;
 	} else {

@@ -201,6 +201,7 @@ char *qk_recipe_request(void)
 	r.root = qk_plugin.session.root;
 	r.state = qk_plugin.session.state;
 	r.run = qk_plugin.session.run;
+	r.fastlane = *qk_plugin.session.fastlane ? qk_plugin.session.fastlane : NULL;
 	r.shell = qk_plugin.user_shell;
 	r.make = parts.v[2];
 	r.makefiles = qk_plugin.makefiles;

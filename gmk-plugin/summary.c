@@ -48,7 +48,7 @@ static void report_nothing(void)
 		return;
 	s->mode = qk_plugin.knobs.mode;
 	s->cwd = cwd;
-	s->recorder_note = s->backend_note = (char *)"";
+	s->recorder_note = s->backend_note = s->fastlane = s->fastlane_note = (char *)"";
 	write_report(&rep);
 }
 

@@ -26,6 +26,7 @@ enum request_tag {
 	TAG_SHELL,
 	TAG_MAKE,
 	TAG_MAKEFILES,
+	TAG_FASTLANE,
 	TAG_LISTS = 64, /* + enum qk_list */
 };
 
@@ -69,6 +70,8 @@ void qk_request_write(const struct qk_request *r, struct qk_buf *out)
 	qk_record_putstr(out, TAG_RUN, r->run);
 	qk_record_putstr(out, TAG_SHELL, r->shell);
 	qk_record_putstr(out, TAG_MAKE, r->make);
+	if (r->fastlane)
+		qk_record_putstr(out, TAG_FASTLANE, r->fastlane);
 	if (r->makefiles)
 		qk_record_putstr(out, TAG_MAKEFILES, r->makefiles);
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
@@ -88,6 +91,7 @@ static const char **string_field(struct qk_request *r, unsigned int tag)
 	case TAG_SHELL: return &r->shell;
 	case TAG_MAKE: return &r->make;
 	case TAG_MAKEFILES: return &r->makefiles;
+	case TAG_FASTLANE: return &r->fastlane;
 	default: return NULL;
 	}
 }

@@ -62,6 +62,7 @@ struct qk_request {
 	const char *root;   /* the workspace, resolved */
 	const char *state;  /* .qk at the root */
 	const char *run;    /* the run directory */
+	const char *fastlane; /* path of the fast lane's library; NULL = recorded without */
 	const char *shell;  /* what the Makefile set as SHELL: words */
 	const char *make;   /* $(MAKE_COMMAND) */
 	const char *makefiles; /* MAKEFILES as the user had it; NULL = unset */

@@ -147,6 +147,13 @@ void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
 		qk_buf_addstr(out, ",\n  ");
 		member(out, "recorderNote", s->recorder_note);
 	}
+	if (s->recorder == QK_RECORDER_SECCOMP) {
+		qk_buf_addf(out, ",\n  \"fastLane\": %s", *s->fastlane ? "true" : "false");
+		if (*s->fastlane_note) {
+			qk_buf_addstr(out, ",\n  ");
+			member(out, "fastLaneNote", s->fastlane_note);
+		}
+	}
 	if (enforce) {
 		qk_buf_addstr(out, ",\n  ");
 		member(out, "backend", qk_backend_name(s->backend));

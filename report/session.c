@@ -19,6 +19,8 @@ enum {
 	TAG_ROOT,
 	TAG_STATE,
 	TAG_CWD,
+	TAG_FASTLANE,
+	TAG_FASTLANE_NOTE,
 	SESSION_MAX = 1 << 16,
 };
 
@@ -37,6 +39,8 @@ int qk_session_save(const struct qk_session *s, struct qk_err *err)
 	qk_record_putstr(&b, TAG_ROOT, s->root);
 	qk_record_putstr(&b, TAG_STATE, s->state);
 	qk_record_putstr(&b, TAG_CWD, s->cwd);
+	qk_record_putstr(&b, TAG_FASTLANE, s->fastlane);
+	qk_record_putstr(&b, TAG_FASTLANE_NOTE, s->fastlane_note);
 	qk_record_end(&b, begin);
 	return qk_write_file(path, b.s, b.len, 0666, err);
 }
@@ -49,6 +53,8 @@ static char **string_field(struct qk_session *s, unsigned int tag)
 	case TAG_ROOT: return &s->root;
 	case TAG_STATE: return &s->state;
 	case TAG_CWD: return &s->cwd;
+	case TAG_FASTLANE: return &s->fastlane;
+	case TAG_FASTLANE_NOTE: return &s->fastlane_note;
 	default: return NULL;
 	}
 }
@@ -83,7 +89,8 @@ int qk_session_load(struct qk_session *s, const char *run, struct qk_err *err)
 			s->backend = (enum qk_backend)qk_field_num(&f);
 		}
 	}
-	if (!s->root || !s->state || !s->cwd || !s->recorder_note || !s->backend_note)
+	if (!s->root || !s->state || !s->cwd || !s->recorder_note || !s->backend_note ||
+		!s->fastlane || !s->fastlane_note)
 		return qk_fail(err, -EBADMSG, "'%s': a field is missing", path);
 	return 0;
 }
@@ -96,6 +103,8 @@ void qk_session_release(struct qk_session *s)
 	free(s->state);
 	free(s->run);
 	free(s->cwd);
+	free(s->fastlane);
+	free(s->fastlane_note);
 	*s = (struct qk_session){ 0 };
 }
 
@@ -115,17 +124,23 @@ static char *backend_note(const struct qk_walls_host *host)
 	return qk_buf_detach(&b);
 }
 
-int qk_session_choose(
-	struct qk_session *s, const char *recorder, bool no_overlay, struct qk_err *err)
+int qk_session_choose(struct qk_session *s, const char *recorder, const char *fastlane,
+	bool no_overlay, struct qk_err *err)
 {
+	struct qk_lane_choice lane = { .library = fastlane };
 	struct qk_walls_host host = { 0 };
 	char why[512] = "";
-	int ret = qk_recorder_choose(recorder, &s->recorder, why, sizeof(why), err);
+	int ret = qk_recorder_choose_lane(
+		recorder, &s->recorder, &lane, why, sizeof(why), err);
 
 	if (ret)
 		return ret;
 	free(s->recorder_note);
 	s->recorder_note = qk_strdup(why);
+	free(s->fastlane);
+	s->fastlane = qk_strdup(lane.works ? fastlane : "");
+	free(s->fastlane_note);
+	s->fastlane_note = qk_strdup(lane.why);
 	if (s->mode == QK_MODE_ENFORCE)
 		qk_walls_probe(s->run, no_overlay, &host);
 	s->backend = host.backend;

@@ -16,6 +16,8 @@ struct qk_session {
 	enum qk_backend backend;
 	char *recorder_note; /* why not a better one; "" if there is nothing to say */
 	char *backend_note;
+	char *fastlane;      /* path of the fast lane's library; "" = recorded without */
+	char *fastlane_note; /* why without; "" where it was not wanted */
 	char *root, *state, *run;
 	char *cwd; /* where the top make started: names in reports are relative to it */
 };
@@ -24,8 +26,11 @@ int qk_session_save(const struct qk_session *s, struct qk_err *err);
 int qk_session_load(struct qk_session *s, const char *run, struct qk_err *err);
 void qk_session_release(struct qk_session *s);
 
-/* Chooses recorder and back end for the mode by trying them. recorder is QK_RECORDER or NULL. */
-int qk_session_choose(
-	struct qk_session *s, const char *recorder, bool no_overlay, struct qk_err *err);
+/*
+ * Chooses recorder and back end for the mode by trying them. recorder is QK_RECORDER or NULL,
+ * fastlane the path of the fast lane's library or NULL.
+ */
+int qk_session_choose(struct qk_session *s, const char *recorder, const char *fastlane,
+	bool no_overlay, struct qk_err *err);
 
 #endif

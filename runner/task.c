@@ -328,6 +328,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	struct qk_run_spec spec = {
 		.recorder = (enum qk_recorder_kind)r->recorder,
 		.tmpdir = r->run,
+		.fastlane = r->fastlane,
 		.end_leftovers = r->mode == QK_MODE_ENFORCE,
 	};
 	const char *line = qk_shell_line(argv_in);

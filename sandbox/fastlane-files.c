@@ -372,7 +372,7 @@ static bool resolve(struct qk_lane_place *ret, const char *path)
 		return false;
 	named = qk_lane_descriptor(ret, (int)fd);
 	qk_lane_host_close((int)fd);
-	return named && qk_lane_note(QK_LANE_REALPATH, 0, 0, &p);
+	return named && qk_lane_note(QK_LANE_REALPATH, p.from, 0, &p);
 }
 
 static char *resolved(const struct qk_lane_place *p, char *to)

@@ -163,7 +163,7 @@ bool qk_lane_place(struct qk_lane_place *p, int dirfd, const char *path)
 	/* what only the kernel may touch is answered with EFAULT, by the plain call */
 	if ((uintptr_t)path < QK_LANE_HEAD_BYTES || (QK_LANE_WIDE && (intptr_t)path < 0) || !*path)
 		return false;
-	p->len = 0;
+	p->len = p->from = 0;
 	if (*path == '/')
 		return !personal(path) && append(p, path);
 	if (dirfd != QK_AT_FDCWD) {
@@ -177,6 +177,7 @@ bool qk_lane_place(struct qk_lane_place *p, int dirfd, const char *path)
 	}
 	if (p->len > 1 && !append(p, "/"))
 		return false;
+	p->from = p->len;
 	return append(p, path) && !personal(p->text);
 }
 

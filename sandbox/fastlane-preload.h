@@ -103,6 +103,7 @@ void *qk_lane_next(const char *name);
 /* A path as it is recorded. */
 struct qk_lane_place {
 	uint32_t len;
+	uint32_t from; /* where what the caller wrote begins; 0 = it is all the caller's */
 	char text[QK_LANE_TEXT];
 };
 

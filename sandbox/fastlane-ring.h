@@ -51,7 +51,7 @@ enum qk_lane_call {
 	QK_LANE_OPEN = 1, /* flags: as open's; they only read */
 	QK_LANE_LOOK,     /* flags: AT_SYMLINK_NOFOLLOW or 0 */
 	QK_LANE_READLINK,
-	QK_LANE_REALPATH, /* every name on the way is looked at as a link */
+	QK_LANE_REALPATH, /* every name on the way behind the first `flags` bytes is asked for a link */
 };
 
 struct qk_lane_slot {

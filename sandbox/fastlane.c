@@ -185,7 +185,11 @@ static int tell(const struct qk_lane_slot *s, struct qk_witness *w)
 		d.flags = s->flags & AT_SYMLINK_NOFOLLOW;
 		break;
 	case QK_LANE_READLINK: d.op = QK_CALL_READLINK; break;
-	case QK_LANE_REALPATH: qk_witness_realpath(w, &d); return 0;
+	case QK_LANE_REALPATH:
+		if (s->flags > s->len)
+			return -EBADMSG;
+		qk_witness_realpath(w, &d, s->flags);
+		return 0;
 	default: return -EBADMSG;
 	}
 	qk_witness_done(w, &d, &o);

@@ -12,7 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PROBE_SECONDS = 10, REASON_BYTES = 256 };
+enum {
+	PROBE_SECONDS = 10,
+	REASON_BYTES = 256,
+	LANE_WORKED = 10, /* exit status of the attempt */
+};
 
 static const char *const names[] = {
 	[QK_RECORDER_NONE] = "none",
@@ -27,26 +31,33 @@ const char *qk_recorder_name(enum qk_recorder_kind k)
 }
 
 /* QK_TEST_WITHOUT: the hosts that tests have not got. */
-static bool taken_away(enum qk_recorder_kind k)
+static bool taken_away(const char *name)
 {
 	const char *list = getenv("QK_TEST_WITHOUT");
-	size_t len = strlen(names[k]);
+	size_t len = strlen(name);
 
 	for (; list && *list; list += *list == ',') {
 		size_t n = strcspn(list, ",");
 
-		if (n == len && !memcmp(list, names[k], n))
+		if (n == len && !memcmp(list, name, n))
 			return true;
 		list += n;
 	}
 	return false;
 }
 
-/* Records a command that does nothing, and tells by text what stood in the way ("" = nothing). */
-static void try_here(enum qk_recorder_kind k, struct qk_buf *reason)
+/*
+ * Records a command that does nothing but look at the root, and tells by text what stood in the way
+ * ("" = nothing). True if the fast lane was of use.
+ */
+static bool try_here(enum qk_recorder_kind k, const char *lane, struct qk_buf *reason)
 {
-	char *argv[] = { (char *)"/bin/sh", (char *)"-c", (char *)":", NULL }, *envp[] = { NULL };
-	struct qk_run_spec spec = { .argv = argv, .envp = envp, .recorder = k, .tmpdir = "/tmp" };
+	char *argv[] = { (char *)"/bin/sh", (char *)"-c", (char *)"test -e /", NULL };
+	char *envp[] = { NULL };
+	struct qk_run_spec spec = {
+		.argv = argv, .envp = envp, .recorder = k, .tmpdir = "/tmp", .fastlane = lane
+	};
+	bool used;
 	struct qk_err err = QK_ERR_INIT;
 	struct qk_run_result result;
 	struct qk_trace t;
@@ -59,38 +70,41 @@ static void try_here(enum qk_recorder_kind k, struct qk_buf *reason)
 		qk_buf_addstr(reason, t.incomplete);
 	else if (!qk_trace_find(&t, "/bin/sh") && !t.entries.n)
 		qk_buf_addstr(reason, "it saw nothing of a command");
+	used = !reason->len && result.by_lane;
 	qk_run_result_release(&result);
 	qk_trace_release(&t);
+	return used;
 }
 
 /* In a process of its own, because a run changes the one that makes it. */
-static void probe(enum qk_recorder_kind k, struct qk_buf *reason)
+static bool probe(enum qk_recorder_kind k, const char *lane, struct qk_buf *reason)
 {
 	char text[REASON_BYTES];
 	int ends[2], status;
+	bool used;
 	ssize_t n;
 	pid_t pid;
 
-	if (taken_away(k)) {
+	if (taken_away(names[k])) {
 		qk_buf_addstr(reason, "taken away by QK_TEST_WITHOUT");
-		return;
+		return false;
 	}
 	if (k == QK_RECORDER_EBPF) {
 		qk_buf_addstr(reason, "not built in");
-		return;
+		return false;
 	}
 	if (pipe2(ends, O_CLOEXEC)) {
 		qk_buf_addf(reason, "pipe: %s", strerror(errno));
-		return;
+		return false;
 	}
 	pid = fork();
 	if (!pid) {
 		signal(SIGALRM, SIG_DFL);
 		alarm(PROBE_SECONDS);
-		try_here(k, reason);
+		used = try_here(k, lane, reason);
 		if (reason->len >= REASON_BYTES)
 			qk_buf_truncate(reason, REASON_BYTES - 1);
-		_exit(qk_write_all(ends[1], reason->s, reason->len) ? 1 : 0);
+		_exit(qk_write_all(ends[1], reason->s, reason->len) ? 1 : used ? LANE_WORKED : 0);
 	}
 	close(ends[1]);
 	while (pid > 0 && (n = read(ends[0], text, sizeof(text))) > 0)
@@ -98,20 +112,52 @@ static void probe(enum qk_recorder_kind k, struct qk_buf *reason)
 	close(ends[0]);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	used = pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == LANE_WORKED;
 	if (pid < 0)
 		qk_buf_addf(reason, "fork: %s", strerror(errno));
-	else if (status && !reason->len)
+	else if (status && !used && !reason->len)
 		qk_buf_addstr(reason, WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM
 					      ? "recording a command that does nothing did not end"
 					      : "the attempt failed");
+	return used;
+}
+
+/* The seccomp recorder: with the fast lane, then without, should it be the lane that fails. */
+static void probe_with_lane(struct qk_lane_choice *lane, struct qk_buf *reason)
+{
+	if (lane->library && taken_away("fastlane")) {
+		snprintf(lane->why, sizeof(lane->why), "taken away by QK_TEST_WITHOUT");
+	} else if (lane->library && access(lane->library, R_OK)) {
+		snprintf(lane->why, sizeof(lane->why), "'%s': %s", lane->library, strerror(errno));
+	} else if (lane->library) {
+		lane->works = probe(QK_RECORDER_SECCOMP, lane->library, reason);
+		if (lane->works)
+			return;
+		snprintf(lane->why, sizeof(lane->why), "%s",
+			reason->len ? reason->s : "nothing that /bin/sh does comes by it");
+		if (!reason->len)
+			return;
+		qk_buf_reset(reason);
+	}
+	probe(QK_RECORDER_SECCOMP, NULL, reason);
 }
 
 int qk_recorder_choose(const char *name, enum qk_recorder_kind *ret, char *why,
 	unsigned int whysize, struct qk_err *err)
 {
+	struct qk_lane_choice none = { .library = NULL };
+
+	return qk_recorder_choose_lane(name, ret, &none, why, whysize, err);
+}
+
+int qk_recorder_choose_lane(const char *name, enum qk_recorder_kind *ret,
+	struct qk_lane_choice *lane, char *why, unsigned int whysize, struct qk_err *err)
+{
 	bool any = !name || !*name || !strcmp(name, "auto");
 	qk_autobuf struct qk_buf all = QK_BUF_INIT;
 
+	lane->works = false;
+	lane->why[0] = '\0';
 	if (whysize)
 		*why = '\0';
 	for (int k = QK_RECORDER_EBPF; k > QK_RECORDER_NONE; k--) {
@@ -119,7 +165,10 @@ int qk_recorder_choose(const char *name, enum qk_recorder_kind *ret, char *why,
 
 		if (!any && strcmp(name, names[k]))
 			continue;
-		probe((enum qk_recorder_kind)k, &reason);
+		if (k == QK_RECORDER_SECCOMP)
+			probe_with_lane(lane, &reason);
+		else
+			probe((enum qk_recorder_kind)k, NULL, &reason);
 		if (!reason.len) {
 			snprintf(why, whysize, "%s", all.s);
 			*ret = (enum qk_recorder_kind)k;

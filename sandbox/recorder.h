@@ -7,6 +7,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum qk_recorder_kind {
 	QK_RECORDER_NONE,
@@ -25,5 +26,16 @@ const char *qk_recorder_name(enum qk_recorder_kind k); /* "seccomp" ...; "none" 
  */
 int qk_recorder_choose(const char *name, enum qk_recorder_kind *ret, char *why, unsigned int whysize,
 	struct qk_err *err);
+
+/* Whether the seccomp recorder has its fast lane (sandbox/fastlane.h); found out with it. */
+struct qk_lane_choice {
+	const char *library; /* path of fastlane.so; NULL: the lane is not wanted */
+	bool works;
+	char why[256]; /* why it does not; "" if it was not wanted or another recorder was chosen */
+};
+
+/* The same, and tries the fast lane; QK_TEST_WITHOUT may name fastlane too. */
+int qk_recorder_choose_lane(const char *name, enum qk_recorder_kind *ret,
+	struct qk_lane_choice *lane, char *why, unsigned int whysize, struct qk_err *err);
 
 #endif

@@ -215,13 +215,16 @@ void qk_witness_done(struct qk_witness *w, const struct qk_deed *d, const struct
 
 enum { LINKS_MAX = 40 };
 
-void qk_witness_realpath(struct qk_witness *w, const struct qk_deed *d)
+void qk_witness_realpath(struct qk_witness *w, const struct qk_deed *d, size_t from)
 {
 	qk_autobuf struct qk_buf at = QK_BUF_INIT; /* resolved so far; "" is the root */
 	qk_autofree char *path = qk_strdup(d->path);
-	const char *s = path;
+	const char *s = path + from;
 	int links = 0;
 
+	qk_buf_add(&at, path, from);
+	while (at.len && at.s[at.len - 1] == '/')
+		qk_buf_truncate(&at, at.len - 1);
 	for (size_t n; s += strspn(s, "/"), (n = strcspn(s, "/")); s += n) {
 		char text[PATH_MAX], *longer;
 		ssize_t len;

@@ -46,8 +46,11 @@ void qk_witness_call(struct qk_witness *w, const struct qk_deed *d);
 /* The call is over, and this came of it. */
 void qk_witness_done(struct qk_witness *w, const struct qk_deed *d, const struct qk_outcome *o);
 
-/* realpath(3) of an existing path has been made: it asks of each name on the way if it is a link. */
-void qk_witness_realpath(struct qk_witness *w, const struct qk_deed *d);
+/*
+ * realpath(3) of an existing path has been made: it asks of each name behind the first `from`
+ * bytes, a resolved directory, whether it is a link.
+ */
+void qk_witness_realpath(struct qk_witness *w, const struct qk_deed *d, size_t from);
 
 /*
  * A program at an absolute resolved path is executed: the program and, as the kernel opens them
