@@ -254,6 +254,7 @@ static void set_tmpdir(struct task *t, const char *dir)
 
 static int prepare_walls(struct task *t, struct qk_err *err)
 {
+	qk_autofree char *layers = qk_asprintf("%s/layers", t->req->run);
 	const struct qk_request *r = t->req;
 	const char *tmpdir;
 
@@ -261,7 +262,7 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 	t->walls.backend = (enum qk_backend)r->backend;
 	t->walls.policy = &t->policy;
 	t->walls.bound = &t->bound;
-	t->layer = qk_asprintf("%s/layers/%llu.%llu", r->run, (unsigned long long)r->make_pid,
+	t->layer = qk_asprintf("%s/%llu.%llu", layers, (unsigned long long)r->make_pid,
 		(unsigned long long)r->offset);
 	t->walls.layer = t->layer;
 	t->walls.spares = true;
@@ -269,7 +270,9 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 	tmpdir = qk_walls_tmpdir(&t->walls);
 	if (tmpdir)
 		set_tmpdir(t, tmpdir);
-	return qk_mkdirs(t->layer, err);
+	if (r->backend == QK_BACKEND_LANDLOCK)
+		return qk_mkdirs(t->layer, err);
+	return qk_mkdirs(layers, err);
 }
 
 /* The line is not run: a result that says so, and one line. */

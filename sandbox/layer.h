@@ -4,7 +4,8 @@
  *
  * Making and removing these directories costs as much as mounting. So a layer in which nothing is
  * left may become a spare: it is renamed to spare.PID beside its place, and the next layer that is
- * opened there takes it over by another rename, which only one taker can win.
+ * opened there takes it over by another rename, which only one taker can win, once there is a stock
+ * of them.
  */
 #ifndef QK_SANDBOX_LAYER_H
 #define QK_SANDBOX_LAYER_H
@@ -24,7 +25,7 @@ struct qk_layer {
 
 /*
  * Opens the layer (absolute) without following a link from the workspace root on, and makes or
- * readies what is missing in it: a new upper/ looks like the workspace root, whose place it takes;
+ * readies what is missing, itself included (its parent must be there): a new upper/ looks like the workspace root, whose place it takes;
  * a used one keeps what it holds, and overlayfs's mark of an unclean end is taken off. spares: an
  * empty layer may be replaced by a spare. 0 or -errno.
  */
