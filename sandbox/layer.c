@@ -15,8 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { STOCK = 48 }; /* spares that are kept before the first is used again */
-
 static const char *const parts[] = { "upper", "work", "hidden" };
 
 static int open_dir(int fd, const char *name)
@@ -67,7 +65,7 @@ static bool is_empty(int parent, const char *name)
 static bool take_spare(int parent, const char *name)
 {
 	int fd = open_dir(parent, "."), n = 0;
-	char names[STOCK][NAME_MAX + 1];
+	char names[QK_LAYER_STOCK][NAME_MAX + 1];
 	struct dirent *e;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
@@ -76,11 +74,11 @@ static bool take_spare(int parent, const char *name)
 			close(fd);
 		return false;
 	}
-	while (n < STOCK && (e = readdir(d)))
+	while (n < QK_LAYER_STOCK && (e = readdir(d)))
 		if (!strncmp(e->d_name, "spare.", 6))
 			snprintf(names[n++], sizeof(names[0]), "%s", e->d_name);
 	closedir(d);
-	for (int i = 0, at = (int)getpid(); n == STOCK && i < n; i++)
+	for (int i = 0, at = (int)getpid(); n == QK_LAYER_STOCK && i < n; i++)
 		if (!renameat(parent, names[(at + i) % n], parent, name))
 			return true;
 	return false;

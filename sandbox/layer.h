@@ -14,6 +14,8 @@
 
 #include <stdbool.h>
 
+enum { QK_LAYER_STOCK = 48 }; /* spares that are kept before the first is used again */
+
 struct qk_layer {
 	char *path;  /* absolute */
 	int parent;  /* the directory it lies in */
