@@ -138,17 +138,31 @@ static int bind(const struct qk_doorman *d, const char *dir)
 	return mount < 0 ? mount : qk_namespace_attach(mount, target);
 }
 
-/*
- * Something in or at a node_modules or .git directory is touched. A removal alone does not bind
- * it: `rm -rf` of the directory around it would end at a mount point.
- */
+/* A mount point can be neither removed nor renamed: what was bound on the way is let go again. */
+static void let_go(struct qk_doorman *d, const struct qk_place *p, const struct qk_deed *deed)
+{
+	bool gone = deed->op == QK_CALL_RENAME || deed->op == QK_CALL_RMDIR ||
+		(deed->op == QK_CALL_UNLINK && deed->flags & AT_REMOVEDIR);
+
+	for (size_t i = 0; gone && i < d->bound.n; i++) {
+		if (strcmp(d->bound.v[i], p->path.s))
+			continue;
+		(void)umount2(d->bound.v[i], MNT_DETACH | UMOUNT_NOFOLLOW);
+		qk_strv_take(&d->unbound, d->bound.v[i]);
+		d->bound.v[i] = d->bound.v[--d->bound.n];
+		d->bound.v[d->bound.n] = NULL;
+	}
+}
+
+/* Something in or at a node_modules or .git directory is touched. */
 static void open_up(struct qk_doorman *d, const struct qk_place *p, const struct qk_deed *deed)
 {
 	size_t n = p->path.len ? named_dir(p->path.s, d->policy->root) : 0;
 	qk_autofree char *dir = NULL;
 
-	if (!n || deed->op == QK_CALL_UNLINK || deed->op == QK_CALL_RMDIR)
+	if (!n)
 		return;
+	let_go(d, p, deed);
 	if (!p->path.s[n] && deed->op != QK_CALL_OPEN && deed->op != QK_CALL_OPEN2)
 		return; /* itself made, renamed ... */
 	dir = qk_strndup(p->path.s, n);

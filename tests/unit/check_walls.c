@@ -409,17 +409,6 @@ START_TEST(alone_leaves_nothing)
 }
 END_TEST
 
-START_TEST(missing_parents)
-{
-	SKIP_IF_CANNOT();
-	rule("deep/er/x.txt", QK_EXACT, true);
-	ck_assert_int_eq(in_walls(_i, "test -d deep/er"), 0);
-	ck_assert(!there("deep"));
-	ck_assert_int_eq(in_walls(_i, "echo x >deep/er/x.txt"), 0);
-	ck_assert_str_eq(text_of("deep/er/x.txt"), "x\n");
-}
-END_TEST
-
 static const struct {
 	const char *without;
 	bool no_overlay, ordinary;
@@ -517,7 +506,6 @@ int main(void)
 	tcase_add_loop_test(tc, many_rules, 0, ALL);
 	tcase_add_loop_test(tc, trees_and_globs, 0, ALL);
 	tcase_add_loop_test(tc, reads_through_links, 0, ALL);
-	tcase_add_loop_test(tc, missing_parents, 0, ALL);
 	tcase_add_loop_test(tc, inner_moves_between_directories, 0, OVERLAYS);
 	tcase_add_loop_test(tc, alone_writes, OVERLAYS, ALL);
 	tcase_add_loop_test(tc, alone_leaves_nothing, OVERLAYS, ALL);
