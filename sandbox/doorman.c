@@ -5,18 +5,18 @@
 #include "base/path.h"
 #include "sandbox/guise.h"
 #include "sandbox/namespace.h"
+#include "sandbox/newcalls.h"
 #include "sandbox/outputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* What open(2) makes of the flags it is given: it takes no notice of others, openat2(2) refuses. */
 enum {
-	OPEN_FLAGS = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK |
+	ACCESS = 3, /* O_ACCMODE is that or, in musl, O_PATH too */
+	OPEN_FLAGS = ACCESS | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK |
 		O_SYNC | O_ASYNC | O_DIRECT | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_TMPFILE,
 	GO_ON = -1, /* the kernel shall */
 };
@@ -243,7 +243,7 @@ static int open_beneath_held(struct qk_doorman *d, const char *path, const char 
 {
 	qk_autofd int upper = -1;
 
-	if ((flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC || !only_by_name(d, path))
+	if ((flags & ACCESS) != O_RDONLY || flags & O_TRUNC || !only_by_name(d, path))
 		return GO_ON;
 	if (strv_has_or_above(&d->bound, path)) {
 		/* a relative path may start within, at what the mount covers */
@@ -260,7 +260,7 @@ static int open_beneath_held(struct qk_doorman *d, const char *path, const char 
 static int open_in_inner(struct qk_doorman *d, const struct qk_place *p, const char *rel,
 	const struct qk_deed *deed, uint64_t flags)
 {
-	bool reads = (flags & O_ACCMODE) != O_WRONLY, empties = flags & O_TRUNC && flags & O_ACCMODE;
+	bool reads = (flags & ACCESS) != O_WRONLY, empties = flags & O_TRUNC && flags & ACCESS;
 	int fd;
 
 	if (p->err == ENOENT && flags & O_CREAT) {
@@ -310,7 +310,7 @@ static bool changes(const struct qk_deed *deed, uint64_t flags)
 	switch (deed->op) {
 	case QK_CALL_OPEN:
 	case QK_CALL_OPEN2:
-	case QK_CALL_CREAT: return flags & (O_ACCMODE | O_TRUNC);
+	case QK_CALL_CREAT: return flags & (ACCESS | O_TRUNC);
 	case QK_CALL_EXEC:
 	case QK_CALL_LOOK:
 	case QK_CALL_LOOK_LINK:
@@ -347,7 +347,7 @@ int qk_doorman_open(struct qk_doorman *d, const struct qk_witness *w, const stru
 		return GO_ON; /* open to the task */
 	if (d->inner && deed->op == QK_CALL_EXEC)
 		prepare_exec(d, p, rel);
-	if (!opens || flags & O_PATH || (flags & O_ACCMODE) == O_ACCMODE || deed->resolve ||
+	if (!opens || flags & O_PATH || (flags & ACCESS) == ACCESS || deed->resolve ||
 		(flags & O_DIRECTORY && (flags & O_TMPFILE) != O_TMPFILE) ||
 		!*deed->path || deed->path[strlen(deed->path) - 1] == '/')
 		return GO_ON;

@@ -2,12 +2,12 @@
 
 #include "base/fdio.h"
 #include "base/mem.h"
+#include "sandbox/newcalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <uthash.h>
 
@@ -29,7 +29,7 @@ static int key_of(int dirfd, const char *path, struct qk_own_key *ret)
 {
 	struct statx st;
 
-	if (statx(dirfd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &st))
+	if (qk_statx(dirfd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &st))
 		return -errno;
 	*ret = (struct qk_own_key){ .ino = st.stx_ino };
 	if (st.stx_mask & STATX_BTIME) {

@@ -5,13 +5,12 @@
 #include "base/path.h"
 #include "sandbox/landlock.h"
 #include "sandbox/namespace.h"
+#include "sandbox/newcalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static void slot_name(char name[8], unsigned int i)

@@ -7,6 +7,7 @@
 #include "sandbox/layer.h"
 #include "sandbox/lift.h"
 #include "sandbox/namespace.h"
+#include "sandbox/newcalls.h"
 #include "sandbox/outputs.h"
 #include "sandbox/overlay.h"
 #include "sandbox/settle.h"
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -59,19 +59,20 @@ struct qk_walls_host {
 	char why_not_held[256];
 	char why_not_inner[256];
 	char why_not_landlock[256];
-	char limits[256]; /* what the chosen one cannot do, sentence parts with "; " between, "" = nothing */
+	char limits[512]; /* what the chosen one cannot do, sentence parts with "; " between, "" = nothing */
 };
 
 /*
  * Tries each back end for real over a scratch tree made beneath dir (an existing directory on the
  * file system that layers will lie on) in short-lived children, until one holds: an allowed read
  * must work and a refused one must fail. no_overlay (QK_SANDBOX_OVERLAY=0) leaves out the first
- * two. Nothing is left in dir. The environment variable QK_TEST_WITHOUT, a comma list of landlock,
+ * two. attended: commands will run with the seccomp recorder, so that a doorman lifts some of the
+ * limits. Nothing is left in dir. The environment variable QK_TEST_WITHOUT, a comma list of landlock,
  * userns, overlay, held, makes the named thing fail as on a host without it. Without user
  * namespaces root goes on with a mount namespace alone: only overlay leaves it with landlock alone.
  * Costs 1 to 3 ms.
  */
-void qk_walls_probe(const char *dir, bool no_overlay, struct qk_walls_host *ret);
+void qk_walls_probe(const char *dir, bool no_overlay, bool attended, struct qk_walls_host *ret);
 
 struct qk_walls {
 	enum qk_backend backend;

@@ -277,7 +277,7 @@ static bool cannot(int way, const char *test)
 
 				if (i)
 					become_nobody();
-				qk_walls_probe(top, false, &h);
+				qk_walls_probe(top, false, true, &h);
 				_exit(write(fds[1], &h, sizeof(h)) != sizeof(h));
 			}
 			waitpid(pid, &status, 0);
