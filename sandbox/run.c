@@ -377,10 +377,12 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 		seccomp.doorman = needed ? &doorman : NULL;
 	}
 	if (spec->recorder == QK_RECORDER_STRACE) {
+		/* a state directory in the workspace is hidden in an overlay */
+		bool hidden = spec->walls && spec->walls->backend != QK_BACKEND_LANDLOCK;
+
 		if (refused_early(spec, ret))
 			return 0;
-		/* a state directory in the workspace is hidden behind walls */
-		result = qk_strace_init(&strace, t, spec->argv, spec->walls ? NULL : spec->tmpdir,
+		result = qk_strace_init(&strace, t, spec->argv, hidden ? NULL : spec->tmpdir,
 			!spec->end_leftovers, err);
 		r.strace = &strace;
 		s.argv = strace.argv.v;
