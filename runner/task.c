@@ -332,6 +332,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 		.recorder = (enum qk_recorder_kind)r->recorder,
 		.tmpdir = r->run,
 		.end_leftovers = r->mode == QK_MODE_ENFORCE,
+		.policy = &t.policy,
 	};
 	const char *line = qk_shell_line(argv_in);
 	int status;

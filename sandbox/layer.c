@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 static const char *const parts[] = { "upper", "work", "hidden" };
+static const char *const more[] = { "own", "slots" }; /* see own.h, slots.h */
 
 static int open_dir(int fd, const char *name)
 {
@@ -162,6 +163,8 @@ void qk_layer_clear(struct qk_layer *l)
 {
 	for (size_t i = 0; l->fd >= 0 && i < sizeof(parts) / sizeof(*parts); i++)
 		(void)qk_remove_tree(l->fd, parts[i]);
+	for (size_t i = 0; l->fd >= 0 && i < sizeof(more) / sizeof(*more); i++)
+		(void)qk_remove_tree(l->fd, more[i]);
 }
 
 void qk_layer_retire(struct qk_layer *l)
@@ -169,6 +172,7 @@ void qk_layer_retire(struct qk_layer *l)
 	char name[32];
 
 	snprintf(name, sizeof(name), "spare.%d", (int)getpid());
+	(void)unlinkat(l->fd, "own", 0);
 	if (!is_empty(l->fd, "upper") || !is_empty(l->fd, "hidden") ||
 		renameat(l->parent, qk_path_base(l->path), l->parent, name))
 		qk_layer_clear(l);

@@ -1,6 +1,6 @@
 /*
  * The directory in which one recipe's writes are collected: upper/ and work/ for overlayfs, hidden/
- * to cover the state directory with. It is opened once and used by descriptor.
+ * to cover the state directory with; in an inner overlay own and slots/ (own.h, slots.h). It is opened once and used by descriptor.
  *
  * Making and removing these directories costs as much as mounting. So a layer in which nothing is
  * left may become a spare: it is renamed to spare.PID beside its place, and the next layer that is

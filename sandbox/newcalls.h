@@ -46,6 +46,12 @@ static inline int close_range(unsigned int first, unsigned int last, int flags)
 	return (int)syscall(SYS_close_range, first, last, flags);
 }
 
+static inline int mount_setattr(int fd, const char *path, unsigned int flags, struct mount_attr *attr,
+	size_t size)
+{
+	return (int)syscall(SYS_mount_setattr, fd, path, flags, attr, size);
+}
+
 #ifndef STATX_BASIC_STATS
 #error "statx is not declared"
 #endif
