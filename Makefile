@@ -30,11 +30,13 @@ SANDBOX := $(call SRC,sandbox)
 REPORT := $(call SRC,report)
 RUNNER := $(call SRC,runner)
 PLUGIN := $(call SRC,gmk-plugin)
+WORKSPACE := $(call SRC,gmk-plugin/tasks) gmk-plugin/gmkx.c
 CLI := $(call SRC,cli)
 UNIT := $(call SRC,tests/unit)
 PROBES := $(call SRC,tests/probes)
 
 PLUGIN_SO := $O/lib/qk/qk.so
+WORKSPACE_SO := $O/lib/qk/qk-workspace.so
 RUNNER_SH := $O/libexec/qk/sh
 QK := $(if $(CLI),$O/bin/qk)
 UNIT_BIN := $(patsubst tests/unit/%.c,$O/tests/%,$(UNIT))
@@ -48,7 +50,7 @@ SAY = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $1 $2)
 .SECONDARY:
 .PHONY: all
 
-all: $(PLUGIN_SO) $(RUNNER_SH) $(QK) ## build the plugin, the runner and the qk program
+all: $(PLUGIN_SO) $(WORKSPACE_SO) $(RUNNER_SH) $(QK) ## build the plugin, the runner and the qk program
 
 $O/obj/%.o: %.c
 	$(call SAY,CC,$<)
@@ -77,6 +79,13 @@ $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.
 	@mkdir -p $(@D)
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
 		-Wl,--version-script=gmk-plugin/qk.map -o $@ $(filter %.lo,$^)
+
+# Loaded by qk.so where a workspace is, so that all others are spared what it needs.
+$(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE)) gmk-plugin/tasks/workspace.map
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
+		-Wl,--version-script=gmk-plugin/tasks/workspace.map -o $@ $(filter %.lo,$^) $(QK_LIBS)
 
 $O/bin/qk: $(call OBJ,$(CLI)) $O/libqk.a
 	$(call SAY,LINK,$@)
@@ -145,12 +154,14 @@ install: all ## install under PREFIX (/usr/local), below DESTDIR if set
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/qk $(DESTDIR)$(PREFIX)/libexec/qk
 	install -m 644 qk.mk $(DESTDIR)$(PREFIX)/include/qk.mk
 	install -m 755 $(PLUGIN_SO) $(DESTDIR)$(PREFIX)/lib/qk/qk.so
+	install -m 755 $(WORKSPACE_SO) $(DESTDIR)$(PREFIX)/lib/qk/qk-workspace.so
 	install -m 755 $(RUNNER_SH) $(DESTDIR)$(PREFIX)/libexec/qk/sh
 	$(if $(QK),install -d $(DESTDIR)$(PREFIX)/bin && install -m 755 $(QK) $(DESTDIR)$(PREFIX)/bin/qk)
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/include/qk.mk $(DESTDIR)$(PREFIX)/lib/qk/qk.so \
-		$(DESTDIR)$(PREFIX)/libexec/qk/sh $(DESTDIR)$(PREFIX)/bin/qk
+		$(DESTDIR)$(PREFIX)/lib/qk/qk-workspace.so $(DESTDIR)$(PREFIX)/libexec/qk/sh \
+		$(DESTDIR)$(PREFIX)/bin/qk
 	-rmdir $(DESTDIR)$(PREFIX)/lib/qk $(DESTDIR)$(PREFIX)/libexec/qk
 
 clean: ## remove what was built (GNU Make 4.4.1 for the tests stays)

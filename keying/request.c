@@ -26,6 +26,7 @@ enum request_tag {
 	TAG_SHELL,
 	TAG_MAKE,
 	TAG_MAKEFILES,
+	TAG_TASK,
 	TAG_LISTS = 64, /* + enum qk_list */
 };
 
@@ -71,6 +72,8 @@ void qk_request_write(const struct qk_request *r, struct qk_buf *out)
 	qk_record_putstr(out, TAG_MAKE, r->make);
 	if (r->makefiles)
 		qk_record_putstr(out, TAG_MAKEFILES, r->makefiles);
+	if (r->task)
+		qk_record_put(out, TAG_TASK, r->task, r->task_len);
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		for (size_t i = 0; i < r->lists[l].n; i++)
 			qk_record_putstr(out, TAG_LISTS + l, r->lists[l].v[i]);
@@ -124,13 +127,17 @@ int qk_request_read(
 
 		if ((s || f.tag >= TAG_LISTS) && memchr(f.p, '\0', f.n))
 			return qk_fail(err, -EBADMSG, "request: field %u holds a NUL", f.tag);
-		if (s)
+		if (s) {
 			*s = qk_arena_strndup(&r->arena, f.p, f.n);
-		else if (f.tag >= TAG_LISTS && f.tag < TAG_LISTS + QK_N_LISTS)
+		} else if (f.tag == TAG_TASK) {
+			r->task = qk_arena_strndup(&r->arena, f.p, f.n);
+			r->task_len = f.n;
+		} else if (f.tag >= TAG_LISTS && f.tag < TAG_LISTS + QK_N_LISTS) {
 			qk_vec_push(&r->lists[f.tag - TAG_LISTS],
 				qk_arena_strndup(&r->arena, f.p, f.n));
-		else
+		} else {
 			number_field(r, f.tag, qk_field_num(&f));
+		}
 	}
 	if (more < 0)
 		return qk_fail(err, -EBADMSG, "request: cut short");

@@ -87,7 +87,7 @@ static void finding(struct qk_buf *out, const struct qk_finding *f)
 }
 
 /* One task's findings, grouped under the keys of their kinds; kinds may share a key. */
-static void task(struct qk_buf *out, const struct qk_report_task *t)
+void qk_json_findings(struct qk_buf *out, const struct qk_report_task *t)
 {
 	const char *sep = "\n";
 
@@ -164,7 +164,7 @@ void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
 		qk_buf_addf(out, "%s\n    ", sep);
 		qk_json_string(out, t->name);
 		qk_buf_addstr(out, ": ");
-		task(out, t);
+		qk_json_findings(out, t);
 		sep = ",";
 	}
 	qk_buf_addstr(out, *sep ? "\n  },\n" : "},\n");
