@@ -60,6 +60,16 @@ static char *fn_req(const char *name, unsigned int argc, char **argv)
 	return qk_gmkx_result(value);
 }
 
+static char *fn_run(const char *name, unsigned int argc, char **argv)
+{
+	qk_autofree char *value = qk_recipe_runs() ? qk_plugin_run_value() : NULL;
+
+	(void)name;
+	(void)argc;
+	(void)argv;
+	return qk_gmkx_result(value);
+}
+
 static char *fn_make(const char *name, unsigned int argc, char **argv)
 {
 	(void)name;
@@ -118,6 +128,7 @@ void qk_functions_register(void)
 	qk_gmkx_function("qk-setup", fn_setup, 2, 2);
 	qk_gmkx_function("qk-after-parse", fn_after_parse, 0, 1);
 	qk_gmkx_function("qk-req", fn_req, 0, 1);
+	qk_gmkx_function("qk-run", fn_run, 0, 1);
 	qk_gmkx_function("qk-make", fn_make, 0, 1);
 	qk_gmkx_function("qk-sandbox", fn_sandbox, 1, 1);
 	qk_gmkx_function("qk-task", fn_task, 1, 1);

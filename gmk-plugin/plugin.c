@@ -52,12 +52,11 @@ static const char *run_from_environment(bool *ret_own)
 	return dir;
 }
 
-static void tell_children(void)
+char *qk_plugin_run_value(void)
 {
-	qk_autofree char *value = qk_asprintf("%d %s", (int)getpid(), qk_plugin.session.run);
-
-	setenv("QK_RUN", value, 1); /* for ourselves, should make execute itself anew */
-	qk_gmkx_eval("export QK_RUN := %s", value);
+	qk_plugin_start();
+	return qk_plugin.top ? qk_asprintf("%d %s", (int)getpid(), qk_plugin.session.run)
+			     : qk_strdup(getenv("QK_RUN"));
 }
 
 static void open_requests(void)
@@ -120,8 +119,6 @@ void qk_plugin_start(void)
 	} else {
 		qk_plugin.top = true;
 		ret = start_new_run(&err);
-		if (!ret && qk_plugin.active)
-			tell_children();
 	}
 	if (ret)
 		qk_gmkx_fatal("qk: %s", err.msg);
@@ -129,6 +126,11 @@ void qk_plugin_start(void)
 	/* what a killed runner leaves running comes to us, so that the summary can end it */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	qk_plugin.started = true;
+	if (qk_plugin.top && !own) { /* for ourselves, should make execute itself anew */
+		qk_autofree char *value = qk_plugin_run_value();
+
+		setenv("QK_RUN", value, 1);
+	}
 }
 
 /* Declarations that nobody made are empty, so that --warn-undefined-variables stays quiet. */
@@ -159,7 +161,7 @@ void qk_plugin_activate(void)
 		qk_gmkx_eval("ifneq ($(filter default,$(origin MAKE)),)\n"
 			     "MAKE = $(qk-make )$(MAKE_COMMAND)\nendif");
 	}
-	qk_gmkx_eval("export QK_REQ = $(qk-req )");
+	qk_gmkx_eval("export QK_REQ = $(qk-req )\nexport QK_RUN = $(qk-run )");
 	if (!p->makefiles || !strstr(p->makefiles, p->mk))
 		qk_gmkx_eval("export MAKEFILES := %s%s%s", p->mk, p->makefiles ? " " : "",
 			p->makefiles ? p->makefiles : "");
@@ -170,7 +172,7 @@ void qk_plugin_activate(void)
 
 void qk_plugin_give_back(void)
 {
-	qk_gmkx_eval("ifeq ($(SHELL),%s)\nSHELL := %s\nendif\nundefine QK_REQ\nundefine QK_SHELL",
+	qk_gmkx_eval("ifeq ($(SHELL),%s)\nSHELL := %s\nendif\nundefine QK_REQ\nundefine QK_RUN\nundefine QK_SHELL",
 		qk_plugin.runner, qk_plugin.user_shell);
 	unsetenv("QK_SHELL");
 	qk_plugin.active = false;

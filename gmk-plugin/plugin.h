@@ -40,6 +40,9 @@ extern struct qk_plugin qk_plugin;
 /* Puts the runner in the recipes' way (again): SHELL, QK_REQ and what they need. */
 void qk_plugin_activate(void);
 
+/* What QK_RUN says to the makes that recipes start; allocated. Starts the run. */
+char *qk_plugin_run_value(void);
+
 /* Undoes what activating put in the recipes' way. */
 void qk_plugin_give_back(void);
 

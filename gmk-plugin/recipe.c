@@ -1,9 +1,11 @@
 #include "gmk-plugin/recipe.h"
 
 #include "base/fdio.h"
+#include "base/path.h"
 #include "gmk-plugin/deep.h"
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/plugin.h"
+#include "gmk-plugin/taskpart.h"
 #include "report/result.h"
 
 #include <errno.h>
@@ -50,6 +52,13 @@ bool qk_recipe_pretending(void)
 	qk_autofree char *flags = qk_gmkx_expand("$(firstword -$(MAKEFLAGS))");
 
 	return flags[0] == '-' && flags[1] != '-' && strpbrk(flags, "nqt");
+}
+
+bool qk_recipe_runs(void)
+{
+	qk_autofree char *target = qk_gmkx_expand("$@");
+
+	return *target && qk_plugin.active && !qk_recipe_pretending();
 }
 
 static void add_words(struct qk_request *r, enum qk_list list, const char *words)
@@ -101,6 +110,32 @@ static bool is_off(const char *target, const char *value)
 	if (strcmp(value, "off"))
 		qk_gmkx_fatal("qk: %s: QK_SANDBOX = %s: not on or off", target, value);
 	return true;
+}
+
+/* Where each scratch directory was declared, as absolute paths. */
+static struct {
+	struct qk_strv dirs, targets;
+} scratches;
+
+/*
+ * Every task empties its scratch directories before it runs, so no two may share or nest one. make
+ * does not say what a target declares before its recipe is due: the second one stops the run.
+ */
+static void keep_scratches_apart(const struct qk_request *r)
+{
+	for (size_t i = 0; i < r->lists[QK_LIST_SCRATCH].n; i++) {
+		qk_autofree char *dir = qk_path_join(r->cwd, r->lists[QK_LIST_SCRATCH].v[i]);
+
+		for (size_t k = 0; k < scratches.dirs.n; k++)
+			if (strcmp(scratches.targets.v[k], r->target) &&
+				(qk_path_under(dir, scratches.dirs.v[k]) ||
+					qk_path_under(scratches.dirs.v[k], dir)))
+				qk_gmkx_fatal("qk: QK_SCRATCH '%s' of %s and '%s' of %s: one is or lies in "
+					      "the other, and each is emptied before its task runs",
+					dir, r->target, scratches.dirs.v[k], scratches.targets.v[k]);
+		qk_strv_push(&scratches.dirs, dir);
+		qk_strv_push(&scratches.targets, r->target);
+	}
 }
 
 static char *append_request(const struct qk_request *r)
@@ -175,7 +210,7 @@ char *qk_recipe_request(void)
 	struct qk_request r = { 0 };
 	char *value = NULL;
 
-	if (!*target || !qk_plugin.active || qk_recipe_pretending())
+	if (!qk_recipe_runs() || (qk_taskpart && qk_taskpart->has(target)))
 		return NULL;
 	qk_plugin_start();
 	text = expand_parts(&parts);
@@ -190,6 +225,7 @@ char *qk_recipe_request(void)
 	r.make = parts.v[2];
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		add_words(&r, (enum qk_list)l, parts.v[4 + l]);
+	keep_scratches_apart(&r);
 	qk_deep_siblings(target, add_siblings, &r);
 	value = append_request(&r);
 	if (slips_past(&r, parts.v[1])) {

@@ -19,6 +19,9 @@ char *qk_recipe_task_request(const char *target, const char *task, size_t n);
 /* True where make only pretends: -n, -q, -t. */
 bool qk_recipe_pretending(void);
 
+/* True where make expands for a recipe that really runs: not at parse time, not under -n, -q, -t. */
+bool qk_recipe_runs(void);
+
 /* Remembers that the recipe being expanded uses $(MAKE). */
 void qk_recipe_uses_make(void);
 

@@ -29,6 +29,8 @@ struct qk_taskhost {
 struct qk_taskpart {
 	/* Reads the workspace and gives make its rules. Ends make where that cannot be. */
 	void (*load)(const struct qk_taskhost *host);
+	/* True if the target is a task. */
+	bool (*has)(const char *target);
 	/* The recipe of task number n, allocated: the commands; NULL where nothing has to run. */
 	char *(*recipe)(size_t n);
 	/* The flags its runner is started with, allocated. */

@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "report/declare.h"
 #include "report/fix.h"
+#include "report/shared.h"
 #include "report/tasks.h"
 
 #include <limits.h>
@@ -52,7 +53,7 @@ static const char *local(struct judging *jd, const struct qk_task *t, const char
 static void add(struct judging *jd, struct qk_report_task *to, enum qk_kind kind, const char *path,
 	const char *others, const char *fix)
 {
-	struct qk_finding f = { kind, path, others, fix };
+	struct qk_finding f = { kind, path, others, fix, false };
 
 	if (fix)
 		f.fix = qk_arena_strdup(&jd->rep->arena, fix);
@@ -374,6 +375,7 @@ void qk_report_read(struct qk_report *rep, const struct qk_session *session)
 	}
 	for (size_t i = 0; i < rep->tasks.n; i++)
 		tidy_findings(&rep->tasks.v[i]);
+	qk_shared_find(rep);
 	HASH_CLEAR(hh, jd.places);
 	HASH_ITER(hh, jd.writers, w, next) {
 		HASH_DEL(jd.writers, w);
@@ -388,6 +390,7 @@ void qk_report_release(struct qk_report *rep)
 		qk_vec_release(&rep->tasks.v[i].findings);
 	qk_vec_release(&rep->tasks);
 	qk_vec_release(&rep->notices);
+	qk_vec_release(&rep->shared);
 	qk_arena_release(&rep->arena);
 	free(rep->trouble);
 }

@@ -99,6 +99,22 @@ void qk_session_release(struct qk_session *s)
 	*s = (struct qk_session){ 0 };
 }
 
+/* Why no better back end, each reason once, and what the one that held cannot do. */
+static char *backend_note(const struct qk_walls_host *host)
+{
+	const char *parts[] = { host->why_not_held, host->why_not_inner, host->why_not_landlock, host->limits };
+	struct qk_buf b = QK_BUF_INIT;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (!*parts[i] || strstr(b.s, parts[i]))
+			continue;
+		if (b.len)
+			qk_buf_addstr(&b, "; ");
+		qk_buf_addstr(&b, parts[i]);
+	}
+	return qk_buf_detach(&b);
+}
+
 int qk_session_choose(
 	struct qk_session *s, const char *recorder, bool no_overlay, struct qk_err *err)
 {
@@ -116,8 +132,6 @@ int qk_session_choose(
 		qk_walls_probe(s->run, no_overlay, &host);
 	s->backend = host.backend;
 	free(s->backend_note);
-	s->backend_note = qk_asprintf("%s%s%s%s%s", host.why_not_held,
-		host.why_not_held[0] && host.why_not_inner[0] ? "; " : "", host.why_not_inner,
-		host.why_not_inner[0] && host.why_not_landlock[0] ? "; " : "", host.why_not_landlock);
+	s->backend_note = backend_note(&host);
 	return 0;
 }

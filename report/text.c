@@ -34,50 +34,108 @@ void qk_text_name(struct qk_buf *out, const char *name)
 	qk_buf_addch(out, '"');
 }
 
+/*
+ * The fix lines of the findings from i to end: prerequisites of one target in one line, the others
+ * one line each, at most QK_TEXT_PATHS lines.
+ */
+static void print_fixes(struct qk_buf *out, const struct qk_report_task *t, size_t i, size_t end)
+{
+	const char *last = "";
+	size_t last_left = 0, lines = 0;
+	qk_autobuf struct qk_buf line = QK_BUF_INIT;
+
+	for (; i < end; i++) {
+		const char *fix = t->findings.v[i].fix, *colon;
+		size_t left;
+
+		if (!fix || t->findings.v[i].shared || !strcmp(fix, last))
+			continue;
+		colon = strstr(fix, ": ");
+		left = colon ? (size_t)(colon - fix) + 1 : 0;
+		if (left && left == last_left && !strncmp(fix, last, left) && !strstr(fix, " += ")) {
+			qk_buf_addstr(&line, fix + left);
+		} else {
+			if (++lines > QK_TEXT_PATHS)
+				break;
+			qk_buf_addstr(&line, line.len ? "\n" : "");
+			qk_buf_addf(&line, "    fix: %s", fix);
+		}
+		last = fix;
+		last_left = left;
+	}
+	for (char *s = line.s, *one; line.len && (one = strsep(&s, "\n"));)
+		qk_buf_addf(out, "%s\n", one);
+}
+
 /* The findings of one kind, from position i on; returns where the next kind begins. */
 static size_t print_kind(struct qk_buf *out, const struct qk_report *rep,
 	const struct qk_report_task *t, size_t i)
 {
 	const struct qk_kind_info *info = &qk_kinds[t->findings.v[i].kind];
-	size_t end = i, shown;
+	size_t end = i, n = 0, shown = 0;
 
-	while (end < t->findings.n && t->findings.v[end].kind == t->findings.v[i].kind)
-		end++;
-	if (!info->listed)
+	for (; end < t->findings.n && t->findings.v[end].kind == t->findings.v[i].kind; end++)
+		n += !t->findings.v[end].shared;
+	if (!info->listed || !n)
 		return end;
-	qk_buf_addf(out, "    %zu %s\n", end - i,
+	qk_buf_addf(out, "    %zu %s\n", n,
 		rep->session->mode == QK_MODE_ENFORCE ? info->enforce : info->audit);
-	shown = end - i > QK_TEXT_PATHS ? i + QK_TEXT_PATHS : end;
-	for (size_t k = i; k < shown; k++) {
+	for (size_t k = i; k < end && shown < QK_TEXT_PATHS; k++) {
+		const struct qk_finding *f = &t->findings.v[k];
+
+		if (f->shared)
+			continue;
+		shown++;
 		qk_buf_addstr(out, "      ");
-		qk_text_name(out, t->findings.v[k].path);
-		if (t->findings.v[k].others) {
-			qk_buf_addstr(out, t->findings.v[k].kind == QK_KIND_ORDERING ? ", made by " : ", by ");
-			qk_text_name(out, t->findings.v[k].others);
+		qk_text_name(out, f->path);
+		if (f->others) {
+			qk_buf_addstr(out, f->kind == QK_KIND_ORDERING ? ", made by " : ", by ");
+			qk_text_name(out, f->others);
 		}
 		qk_buf_addch(out, '\n');
 	}
-	if (shown < end)
-		qk_buf_addf(out, "      and %zu more\n", end - shown);
-	for (size_t k = i; k < shown; k++) {
-		const char *fix = t->findings.v[k].fix;
-
-		if (!fix || (k > i && t->findings.v[k - 1].fix && !strcmp(fix, t->findings.v[k - 1].fix)))
-			continue;
-		qk_buf_addstr(out, "    fix: ");
-		qk_text_name(out, fix);
-		qk_buf_addch(out, '\n');
-	}
+	if (shown < n)
+		qk_buf_addf(out, "      and %zu more\n", n - shown);
+	print_fixes(out, t, i, end);
 	return end;
+}
+
+static bool has_listed(const struct qk_report_task *t)
+{
+	for (size_t i = 0; i < t->findings.n; i++)
+		if (qk_kinds[t->findings.v[i].kind].listed && !t->findings.v[i].shared)
+			return true;
+	return false;
 }
 
 static void print_task(struct qk_buf *out, const struct qk_report *rep, const struct qk_report_task *t)
 {
+	if (!has_listed(t))
+		return;
 	qk_buf_addstr(out, "  ");
 	qk_text_name(out, t->name);
 	qk_buf_addch(out, '\n');
 	for (size_t i = 0; i < t->findings.n;)
 		i = print_kind(out, rep, t, i);
+}
+
+/* What many tasks read undeclared, with one rule for all of them. */
+static void print_top(struct qk_buf *out, const struct qk_report *rep)
+{
+	if (!rep->shared.n)
+		return;
+	qk_buf_addstr(out, "  read by many tasks, a prerequisite of none of them:\n");
+	for (size_t i = 0; i < rep->shared.n && i < QK_TEXT_PATHS; i++) {
+		const struct qk_report_shared *s = &rep->shared.v[i];
+
+		qk_buf_addstr(out, "    ");
+		qk_text_name(out, s->path);
+		qk_buf_addf(out, " (%zu tasks)\n", s->tasks);
+		if (s->fix)
+			qk_buf_addf(out, "    fix: %s\n", s->fix);
+	}
+	if (rep->shared.n > QK_TEXT_PATHS)
+		qk_buf_addf(out, "    and %zu more\n", rep->shared.n - QK_TEXT_PATHS);
 }
 
 struct counted {
@@ -202,7 +260,12 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	}
 	if (!rep->tasks.n && !rep->trouble)
 		return;
-	print_head(out, rep, checked, beyond);
+	if (checked)
+		print_head(out, rep, checked, beyond);
+	else
+		qk_buf_addstr(out, s->mode == QK_MODE_ENFORCE ? "Sandbox enforce: no task was checked\n"
+							      : "Sandbox audit: no task was checked\n");
+	print_top(out, rep);
 	for (size_t i = 0; i < rep->tasks.n; i++)
 		if (qk_report_went_beyond(&rep->tasks.v[i]))
 			print_task(out, rep, &rep->tasks.v[i]);

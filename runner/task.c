@@ -232,9 +232,22 @@ static int empty_scratches(const struct task *t, struct qk_err *err)
 	return ret;
 }
 
+static void set_tmpdir(struct task *t, const char *dir)
+{
+	for (size_t i = 0; i < t->env.n; i++) {
+		if (strncmp(t->env.v[i], "TMPDIR=", 7))
+			continue;
+		free(t->env.v[i]);
+		t->env.v[i] = qk_asprintf("TMPDIR=%s", dir);
+		return;
+	}
+	qk_strv_take(&t->env, qk_asprintf("TMPDIR=%s", dir));
+}
+
 static int prepare_walls(struct task *t, struct qk_err *err)
 {
 	const struct qk_request *r = t->req;
+	const char *tmpdir;
 
 	t->walls = (struct qk_walls)QK_WALLS_INIT;
 	t->walls.backend = (enum qk_backend)r->backend;
@@ -245,26 +258,32 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 	t->walls.layer = t->layer;
 	t->walls.spares = true;
 	bind_through(t);
+	tmpdir = qk_walls_tmpdir(&t->walls);
+	if (tmpdir)
+		set_tmpdir(t, tmpdir);
 	return qk_mkdirs(t->layer, err);
+}
+
+/* The line is not run: a result that says so, and one line. */
+static void __attribute__((noreturn)) refuse(struct task *t, const struct qk_err *err, const char *advice)
+{
+	t->result.why = t->result.why ? t->result.why : qk_strdup(err->msg);
+	t->result.fate = QK_FATE_REFUSED;
+	t->result.status = QK_TASK_FAILED << 8;
+	append_result(t);
+	fprintf(stderr, "qk: %s: not run: %s%s\n", t->req->target, err->msg, advice);
+	_exit(QK_TASK_FAILED);
 }
 
 /* The line could not be held or recorded: under enforce it fails, under audit it runs all the same. */
 static void __attribute__((noreturn)) give_up(struct task *t, const struct qk_err *err)
 {
-	const struct qk_request *r = t->req;
-
+	if (t->req->mode == QK_MODE_ENFORCE)
+		refuse(t, err, " (QK_SANDBOX = off for this target runs it unsandboxed)");
 	t->result.why = qk_strdup(err->msg);
-	if (r->mode == QK_MODE_ENFORCE) {
-		t->result.fate = QK_FATE_REFUSED;
-		t->result.status = QK_TASK_FAILED << 8;
-		append_result(t);
-		fprintf(stderr, "qk: %s: not run: %s (QK_SANDBOX = off for this target runs it unsandboxed)\n",
-			r->target, err->msg);
-		_exit(QK_TASK_FAILED);
-	}
 	t->result.fate = QK_FATE_UNSANDBOXED;
 	append_result(t);
-	qk_task_exec(t->argv.v, t->env.v, r->make);
+	qk_task_exec(t->argv.v, t->env.v, t->req->make);
 }
 
 static void settle(struct task *t, const struct qk_run_result *ran, int *status)
@@ -316,7 +335,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	if (r->off)
 		exec_plainly(&t, QK_FATE_UNSANDBOXED, "QK_SANDBOX = off");
 	if (empty_scratches(&t, &err))
-		give_up(&t, &err);
+		refuse(&t, &err, ""); /* audit has no say: it is the declaration that is wrong */
 	declare_all(&t);
 	if (r->mode == QK_MODE_ENFORCE) {
 		if (r->backend == QK_BACKEND_NONE) {

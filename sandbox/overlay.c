@@ -79,7 +79,7 @@ static int mounter(void *arg)
 	struct mounting *m = arg;
 
 	m->mount = mount_it(m);
-	_exit(0);
+	return 0;
 }
 
 int qk_overlay_mount(int lower_fd, int upper_fd, int work_fd, int ruleset_fd, struct qk_err *err)

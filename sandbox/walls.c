@@ -303,6 +303,17 @@ int qk_walls_enter(struct qk_walls *w, struct qk_err *err)
 	return r;
 }
 
+const char *qk_walls_tmpdir(const struct qk_walls *w)
+{
+	const char *usual = getenv("TMPDIR");
+	qk_autofree char *real = realpath(usual && *usual ? usual : "/tmp", NULL);
+
+	if (w->backend == QK_BACKEND_HELD_OVERLAY || !real || !qk_path_under(w->policy->root, real))
+		return NULL;
+	/* over an overlay the state directory shows an empty one that is thrown away */
+	return w->backend == QK_BACKEND_LANDLOCK ? w->layer : w->policy->state;
+}
+
 int qk_walls_confine(const struct qk_walls *w, const char **ret_step)
 {
 	int r = 0;

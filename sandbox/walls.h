@@ -109,6 +109,13 @@ int qk_walls_confine(const struct qk_walls *w, const char **ret_step);
 /* True if QK_TEST_WITHOUT names it. */
 bool qk_walls_without(const char *what);
 
+/*
+ * The directory for the command's temporary files, to be set as TMPDIR, where the usual one would
+ * be of no use: Landlock can only grant what exists, so in a directory above the workspace nothing
+ * new can be made or read. NULL: leave it as it is (always with the held overlay).
+ */
+const char *qk_walls_tmpdir(const struct qk_walls *w);
+
 /* One path that the command changed and that was not applied. */
 struct qk_settled {
 	struct qk_strv applied; /* absolute paths, for the trace of tests and -v */

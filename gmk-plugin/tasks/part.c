@@ -25,6 +25,11 @@ static void load(const struct qk_taskhost *host)
 	qk_rules_make();
 }
 
+static bool has(const char *target)
+{
+	return qk_model_task(target);
+}
+
 static char *recipe(size_t n)
 {
 	struct qk_model *m = &qk_model;
@@ -103,6 +108,7 @@ static void finish(void (*each)(const struct qk_taskstatus *s, void *arg), void 
 extern const struct qk_taskpart qk_taskpart_of_workspace;
 __attribute__((visibility("default"))) const struct qk_taskpart qk_taskpart_of_workspace = {
 	.load = load,
+	.has = has,
 	.recipe = recipe,
 	.flags = flags,
 	.key = key,
