@@ -38,7 +38,6 @@ struct qk_taskspec {
 	bool parallel;   /* all at once; else one after the other */
 	bool continuous; /* runs until nobody needs it */
 	bool skip;       /* SKIP_CACHE: it runs, whatever is known */
-	bool script;     /* of package.json: has a package manager's variables */
 	const char *cwd; /* absolute */
 	const char *env_file;
 	struct qk_texts env;    /* NAME=VALUE */

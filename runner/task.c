@@ -48,8 +48,7 @@ void qk_task_exec(char *const *argv, char *const *envp, const char *make)
 	_exit(127);
 }
 
-/* Ends this process as a wait status says the command ended. */
-static void __attribute__((noreturn)) end_as(int status)
+void qk_task_end_as(int status)
 {
 	struct rlimit none = { 0, 0 };
 	sigset_t set;
@@ -366,5 +365,5 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	for (size_t i = 0; i < ran.left.n; i++)
 		qk_strv_push(&t.result.left, ran.left.v[i]);
 	append_result(&t);
-	end_as(status);
+	qk_task_end_as(status);
 }

@@ -265,12 +265,20 @@ static void read_script(struct reading *r, const char *root)
 	const struct qk_json *v = qk_json_get(scripts, name);
 	qk_autofree char *dir = qk_path_join(root, r->t->project->root);
 
-	r->s->script = true;
 	r->s->cwd = qk_arena_strdup(&r->s->arena, dir);
 	if (!v || v->type != QK_JSON_STRING) {
 		problem(r, given, "package.json has no such script");
 		return;
 	}
+	/* of the variables that package managers set, those that scripts are known to look at */
+	qk_vec_push(&r->s->env, qk_arena_printf(&r->s->arena, "npm_lifecycle_event=%s", name));
+	if (r->t->project->package_name)
+		qk_vec_push(&r->s->env, qk_arena_printf(&r->s->arena, "npm_package_name=%s",
+						r->t->project->package_name));
+	if (r->t->project->package_version)
+		qk_vec_push(&r->s->env, qk_arena_printf(&r->s->arena, "npm_package_version=%s",
+						r->t->project->package_version));
+	qk_vec_push(&r->s->env, qk_arena_printf(&r->s->arena, "npm_package_json=%s/package.json", dir));
 	for (size_t i = 0; i < 3; i++) {
 		qk_autofree char *stage = qk_asprintf("%s%s", stages[i], name);
 
