@@ -2,8 +2,13 @@
 
 #include "keying/outputs.h"
 
-#include <errno.h>
 #include <string.h>
+#include <time.h>
+
+enum {
+	SETTLE_MAX = 64 << 20, /* bytes looked at again at the end of make */
+	TICKS_NS = 22000000,   /* more than the clock of file time stamps can lag behind */
+};
 
 /* What the task's runner left, once it has run in this run. */
 static void learn(struct qk_ruletask *t)
@@ -86,22 +91,27 @@ static const char *unkeyed_by(struct qk_parts *parts)
 	return NULL;
 }
 
+static int list_outputs(const struct qk_task *t, struct qk_tree *ret)
+{
+	struct qk_outputs o = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < t->outputs.n && !r; i++)
+		r = qk_outputs_add(&o, t->outputs.v[i], NULL);
+	if (!r)
+		r = qk_outputs_list(&o, qk_filehash_rootfd(qk_model.hash), 0, ret, NULL);
+	qk_outputs_release(&o);
+	return r;
+}
+
 /* What is there now is what the last good run of this key left. */
 static bool outputs_unchanged(struct qk_ruletask *t, const struct qk_taskstate *s)
 {
 	qk_autotree struct qk_tree tree = { 0 };
-	struct qk_outputs o = { 0 };
 	struct qk_digest exact;
-	int r = 0;
 
-	for (size_t i = 0; i < t->task->outputs.n && !r; i++)
-		r = qk_outputs_add(&o, t->task->outputs.v[i], NULL);
-	if (!r)
-		r = qk_outputs_list(&o, qk_filehash_rootfd(qk_model.hash), 0, &tree, NULL);
-	if (!r)
-		r = qk_outputs_digests(&tree, qk_model.hash, QK_FILEHASH_CACHED, NULL);
-	qk_outputs_release(&o);
-	if (r)
+	if (list_outputs(t->task, &tree) ||
+		qk_outputs_digests(&tree, qk_model.hash, QK_FILEHASH_CACHED, NULL))
 		return false;
 	qk_taskstate_exact(&tree, &exact);
 	return qk_digest_eq(&exact, &s->exact);
@@ -152,4 +162,30 @@ void qk_decide(struct qk_ruletask *t)
 		t->decision = QK_NOTHING;
 	else if (t->has_key && !t->uncached && !qk_model.host->knobs->skip_cache && is_up_to_date(t))
 		t->decision = QK_UP_TO_DATE;
+}
+
+void qk_decide_settle(void)
+{
+	uint64_t left = SETTLE_MAX;
+	bool waited = false;
+
+	qk_model_open_hash();
+	for (size_t i = 0; i < qk_model.tasks.n && qk_model.hash; i++) {
+		struct qk_ruletask *t = qk_model.tasks.v[i];
+		qk_autotree struct qk_tree tree = { 0 };
+		uint64_t bytes = 0;
+
+		if (t->decision != QK_TO_RUN || t->uncached || list_outputs(t->task, &tree) ||
+			!qk_outputs_digests(&tree, qk_model.hash, QK_FILEHASH_CACHED, NULL))
+			continue;
+		for (size_t k = 0; k < tree.n; k++)
+			bytes += tree.v[k].size;
+		if (bytes > left)
+			continue;
+		left -= bytes;
+		if (!waited)
+			nanosleep(&(struct timespec){ 0, TICKS_NS }, NULL);
+		waited = true;
+		qk_outputs_digests(&tree, qk_model.hash, 0, NULL);
+	}
 }

@@ -16,4 +16,11 @@ void qk_decide(struct qk_ruletask *t);
  */
 bool qk_decide_key(struct qk_ruletask *t);
 
+/*
+ * At the end of make: files that runners made are too fresh for their digests to be believed later.
+ * Once they are older than a tick, those that are not large are counted again and remembered, so
+ * that the next make need start no process for them.
+ */
+void qk_decide_settle(void);
+
 #endif

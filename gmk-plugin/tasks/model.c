@@ -15,8 +15,9 @@ struct qk_ruletask *qk_model_task(const char *id)
 	return t;
 }
 
-static void open_hash(struct qk_model *m)
+void qk_model_open_hash(void)
 {
+	struct qk_model *m = &qk_model;
 	qk_autofree char *digests = qk_path_join(m->host->state, "digests");
 
 	/* before the first run there is no state directory, and nothing remembered */
@@ -30,7 +31,7 @@ void qk_model_open(void)
 	qk_autofree char *tasks = NULL;
 	struct qk_err err = QK_ERR_INIT;
 
-	open_hash(m);
+	qk_model_open_hash();
 	if (m->opened)
 		return;
 	m->opened = true;

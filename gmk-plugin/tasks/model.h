@@ -68,8 +68,9 @@ extern struct qk_model qk_model;
 
 struct qk_ruletask *qk_model_task(const char *id);
 
-/* Does what was put off. */
+/* Does what was put off; the hash alone, if by now there is a state directory. */
 void qk_model_open(void);
+void qk_model_open_hash(void);
 
 /* The inputs of the task, resolved. NULL: they cannot be told (qk_model.tracked_problem). */
 struct qk_resolved *qk_model_inputs(struct qk_ruletask *t);

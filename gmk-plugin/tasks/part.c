@@ -89,6 +89,8 @@ static void finish(void (*each)(const struct qk_taskstatus *s, void *arg), void 
 		[QK_NOTHING] = QK_STATUS_NOTHING,
 	};
 
+	if (qk_model.run)
+		qk_decide_settle();
 	for (size_t i = 0; i < qk_model.tasks.n; i++) {
 		const struct qk_ruletask *t = qk_model.tasks.v[i];
 		struct qk_taskstatus s = { .id = t->task->id };
