@@ -17,6 +17,7 @@ enum taskspec_tag { /* 64 to 79 are those of the parts */
 	TAG_ENV_FILE,
 	TAG_UNCACHED,
 	TAG_UNKEYED,
+	TAG_UNSANDBOXED,
 	TAG_STORE,
 	TAG_STORE_LIMIT,
 	TAG_FLAGS,
@@ -63,6 +64,7 @@ static const char **string_field(struct qk_taskspec *s, unsigned int tag)
 	case TAG_ENV_FILE: return &s->env_file;
 	case TAG_UNCACHED: return &s->uncached;
 	case TAG_UNKEYED: return &s->unkeyed;
+	case TAG_UNSANDBOXED: return &s->unsandboxed;
 	case TAG_STORE: return &s->store;
 	default: return NULL;
 	}

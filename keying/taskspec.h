@@ -47,6 +47,7 @@ struct qk_taskspec {
 	struct qk_texts scratch;
 	const char *uncached; /* why its result is neither looked up nor stored, or NULL */
 	const char *unkeyed;  /* why not even a key can be told; NULL or no parts: none is asked */
+	const char *unsandboxed; /* why it runs as it is, whatever SANDBOX says, or NULL */
 	const char *store;    /* absolute; NULL: no store */
 	uint64_t store_limit;
 	struct qk_parts parts;

@@ -78,23 +78,6 @@ static void add_write(struct judging *jd, struct qk_report_task *to, const struc
 	add(jd, to, kind, shown(jd, path), NULL, fix.s);
 }
 
-static enum qk_kind kind_of_read(const char *path, struct qk_verdict v)
-{
-	static const char *const toolchain[] = { ".tool-versions", "mise.toml", ".nvmrc", ".node-version",
-		".npmrc", ".pnpmfile.cjs", "rust-toolchain", "rust-toolchain.toml" };
-	const char *base = qk_path_base(path);
-	size_t n = strlen(base);
-
-	if (v.answer == QK_TOLERATED)
-		return v.reason == QK_BY_GRANT ? QK_KIND_GRANTED : QK_KIND_UNKEYED;
-	for (size_t i = 0; i < sizeof(toolchain) / sizeof(toolchain[0]); i++)
-		if (!strcmp(base, toolchain[i]))
-			return QK_KIND_TOOLCHAIN;
-	if (n > 5 && !strncmp(base, "tsconfig", 8) && !strcmp(base + n - 5, ".json"))
-		return QK_KIND_TSCONFIG;
-	return QK_KIND_READ;
-}
-
 static bool is_left_written(const struct qk_trace_entry *e)
 {
 	if (e->flags & QK_T_CREATED && e->flags & QK_T_REMOVED)
@@ -134,7 +117,7 @@ static bool judge_ordering(struct judging *jd, struct qk_report_task *to, const 
 static void judge_read(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	const struct qk_trace_entry *e, const struct qk_judged *j)
 {
-	enum qk_kind kind = kind_of_read(e->path, j->read);
+	enum qk_kind kind = qk_kind_of_read(e->path, j->read);
 
 	if (!(e->flags & (QK_T_READ | QK_T_FOLLOWED)) || e->flags & QK_T_DIR)
 		return;

@@ -1,5 +1,9 @@
 #include "report/kinds.h"
 
+#include "base/path.h"
+
+#include <string.h>
+
 const struct qk_kind_info qk_kinds[QK_N_KINDS] = {
 	[QK_KIND_READ] = { "undeclaredReads", true, true, "read outside its inputs, not a prerequisite:",
 		"read outside its inputs, not a prerequisite: refused:" },
@@ -24,3 +28,20 @@ const struct qk_kind_info qk_kinds[QK_N_KINDS] = {
 		"toolchain configuration read:" },
 	[QK_KIND_UNUSED] = { "unusedInputs", false, false, "not touched:", "not touched:" },
 };
+
+enum qk_kind qk_kind_of_read(const char *path, struct qk_verdict v)
+{
+	static const char *const toolchain[] = { ".tool-versions", "mise.toml", ".nvmrc", ".node-version",
+		".npmrc", ".pnpmfile.cjs", "rust-toolchain", "rust-toolchain.toml" };
+	const char *base = qk_path_base(path);
+	size_t n = strlen(base);
+
+	if (v.answer == QK_TOLERATED)
+		return v.reason == QK_BY_GRANT ? QK_KIND_GRANTED : QK_KIND_UNKEYED;
+	for (size_t i = 0; i < sizeof(toolchain) / sizeof(toolchain[0]); i++)
+		if (!strcmp(base, toolchain[i]))
+			return QK_KIND_TOOLCHAIN;
+	if (n > 5 && !strncmp(base, "tsconfig", 8) && !strcmp(base + n - 5, ".json"))
+		return QK_KIND_TSCONFIG;
+	return QK_KIND_READ;
+}

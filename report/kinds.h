@@ -5,6 +5,8 @@
 #ifndef QK_REPORT_KINDS_H
 #define QK_REPORT_KINDS_H
 
+#include "sandbox/policy.h"
+
 #include <stdbool.h>
 
 enum qk_kind {
@@ -30,6 +32,9 @@ struct qk_kind_info {
 	const char *audit;   /* heading, after the count */
 	const char *enforce; /* heading where a sandbox held the task */
 };
+
+/* What a read with that verdict, other than allowed, counts as. */
+enum qk_kind qk_kind_of_read(const char *path, struct qk_verdict v);
 
 extern const struct qk_kind_info qk_kinds[QK_N_KINDS];
 

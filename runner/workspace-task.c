@@ -6,9 +6,12 @@
 #include "keying/store.h"
 #include "keying/taskspec.h"
 #include "keying/taskstate.h"
+#include "report/result.h"
 #include "report/taskstatus.h"
 #include "runner/commands.h"
+#include "runner/held.h"
 #include "runner/relay.h"
+#include "runner/scratch.h"
 #include "runner/task.h"
 #include "runner/taskenv.h"
 #include "sandbox/policy.h"
@@ -17,6 +20,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -197,6 +201,13 @@ static bool restore(struct wtask *t)
 	return true;
 }
 
+static const char *how(const struct wtask *t)
+{
+	if (t->req->mode == QK_MODE_OFF || t->spec.unsandboxed)
+		return "off";
+	return t->req->mode == QK_MODE_AUDIT ? "audit" : qk_backend_name((enum qk_backend)t->req->backend);
+}
+
 static void store(struct wtask *t, struct qk_tree *tree)
 {
 	struct qk_entry e = QK_ENTRY_INIT;
@@ -208,7 +219,7 @@ static void store(struct wtask *t, struct qk_tree *tree)
 	e.tree = *tree;
 	e.output = t->relay.capture.data;
 	e.task = (char *)t->spec.id;
-	e.how = (char *)"off";
+	e.how = (char *)how(t);
 	e.text = text.s;
 	e.duration_ms = ms_since(&t->start);
 	e.made = ms_since_1970() / 1000;
@@ -237,6 +248,13 @@ static void keep(struct wtask *t)
 
 /* --- running --- */
 
+static void __attribute__((noreturn)) fail(struct wtask *t, const char *what)
+{
+	fprintf(stderr, "qk: %s: %s\n", t->spec.id, what);
+	leave_status(t, QK_STATUS_RAN, QK_TASK_FAILED << 8);
+	_exit(QK_TASK_FAILED);
+}
+
 static void declare(struct wtask *t)
 {
 	const struct qk_taskspec *s = &t->spec;
@@ -246,20 +264,55 @@ static void declare(struct wtask *t)
 		qk_policy_add(&t->policy, t->req->root, s->rules.v[i].path,
 			(enum qk_scope)s->rules.v[i].scope, s->rules.v[i].rights,
 			(enum qk_reason)s->rules.v[i].reason);
+	qk_policy_resolve(&t->policy);
 }
 
-static void __attribute__((noreturn)) fail(struct wtask *t, const char *what)
+static void empty_scratches(struct wtask *t)
 {
-	fprintf(stderr, "qk: %s: %s\n", t->spec.id, what);
-	leave_status(t, QK_STATUS_RAN, QK_TASK_FAILED << 8);
-	_exit(QK_TASK_FAILED);
+	struct qk_err err = QK_ERR_INIT;
+
+	for (size_t i = 0; i < t->spec.scratch.n; i++)
+		if (qk_scratch_empty(t->req->root, t->req->root, "scratch", t->spec.scratch.v[i], &err))
+			fail(t, err.msg);
+}
+
+/* Under a sandbox commands are processes of ours; what they find out is in memory shared with them. */
+static void hold(struct wtask *t, struct qk_held *h, struct qk_commands *c)
+{
+	struct qk_held_said *said = mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (said == MAP_FAILED)
+		fail(t, strerror(errno));
+	*h = (struct qk_held){ t->req, &t->spec, &t->policy, &t->env, said };
+	c->held = qk_held_run;
+	c->arg = h;
+}
+
+static void leave_unsandboxed(struct wtask *t, const char *why)
+{
+	struct qk_result r;
+	struct qk_err err = QK_ERR_INIT;
+
+	qk_result_init(&r, t->req->make_pid, t->req->offset);
+	r.fate = QK_FATE_UNSANDBOXED;
+	r.why = qk_strdup(why);
+	if (qk_result_append(&r, t->req->run, &err))
+		fprintf(stderr, "qk: %s: %s\n", t->spec.id, err.msg);
+	qk_result_release(&r);
 }
 
 static int run(struct wtask *t)
 {
 	struct qk_commands c = { .spec = &t->spec, .env = &t->env, .relay = &t->relay };
 	struct qk_err err = QK_ERR_INIT;
+	struct qk_held h;
 
+	empty_scratches(t);
+	if (t->req->mode != QK_MODE_OFF && t->spec.unsandboxed)
+		leave_unsandboxed(t, t->spec.unsandboxed);
+	else if (t->req->mode != QK_MODE_OFF)
+		hold(t, &h, &c);
 	if (qk_outputs_prepare(&t->policy, &t->made, &err))
 		fail(t, err.msg);
 	if (!t->uncached && qk_relay_open(&t->relay, &err))
@@ -267,6 +320,10 @@ static int run(struct wtask *t)
 	if (qk_commands_run(&c, &err))
 		fail(t, err.msg);
 	qk_outputs_tidy(&t->made);
+	if (c.held && qk_held_went_beyond(&h))
+		uncache(t, "it went beyond what it declares");
+	if (c.held && h.said->unrecorded)
+		uncache(t, "what it did is not known completely");
 	if (c.left)
 		uncache(t, "it left a process running");
 	if (t->relay.too_much)

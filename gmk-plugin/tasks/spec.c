@@ -1,6 +1,7 @@
 #include "gmk-plugin/tasks/spec.h"
 
 #include "gmk-plugin/tasks/commands.h"
+#include "gmk-plugin/tasks/policy.h"
 #include "keying/store.h"
 
 #include <string.h>
@@ -69,6 +70,11 @@ void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t)
 	s->uncached = t->uncached;
 	s->unkeyed = t->unkeyed;
 	qk_commands_read(s, task, qk_model.host->root, qk_model.args);
+	if (!s->problem)
+		s->problem = qk_taskpolicy_problem(s, task);
+	if (task->target->qk.sandbox_off)
+		s->unsandboxed = "\"qk:sandbox\": false";
+	qk_taskpolicy_fill(s, t, qk_model.host->knobs->mode != QK_MODE_OFF && !s->unsandboxed);
 	add_dotenv(s);
 	for (size_t i = 0; i < task->outputs.n; i++)
 		qk_vec_push(&s->outputs, task->outputs.v[i]);
