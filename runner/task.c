@@ -45,6 +45,14 @@ static void say_not_started(const char *make, const char *program, int error)
 void qk_task_exec(char *const *argv, char *const *envp, const char *make)
 {
 	execvpe(argv[0], argv, envp);
+	if (errno == ENOEXEC) { /* a script without its #! line */
+		qk_autostrv struct qk_strv sh = { 0 };
+
+		qk_strv_push(&sh, "/bin/sh");
+		for (size_t i = 0; argv[i]; i++)
+			qk_strv_push(&sh, argv[i]);
+		execve(sh.v[0], sh.v, envp);
+	}
 	say_not_started(make, argv[0], errno);
 	_exit(127);
 }

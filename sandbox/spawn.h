@@ -42,6 +42,7 @@ struct qk_spawn {
 	void *area;
 	pid_t pid, parent;
 	char *program;
+	char **script;   /* the argv that runs it as a script */
 };
 
 /*

@@ -10,11 +10,11 @@
 #include "sandbox/outputs.h"
 #include "sandbox/overlay.h"
 #include "sandbox/settle.h"
+#include "sandbox/newcalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
