@@ -7,7 +7,7 @@
 
 enum {
 	SETTLE_MAX = 64 << 20, /* bytes looked at again at the end of make */
-	TICKS_NS = 22000000,   /* more than the clock of file time stamps can lag behind */
+	TICKS_NS = 32000000,   /* more than the clock of file time stamps can lag behind */
 };
 
 /* What the task's runner left, once it has run in this run. */
