@@ -191,15 +191,25 @@ static void fill_in(struct qk_request *r, const char *target, const char *cwd)
 	r->makefiles = qk_plugin.makefiles;
 }
 
-char *qk_recipe_task_request(const char *target, const char *task, size_t n)
+static void no_sibling(const char *target, void *arg)
+{
+	(void)target;
+	(void)arg;
+}
+
+char *qk_recipe_task_request(
+	const char *target, const char *project, const char *task, size_t n)
 {
 	qk_autofree char *cwd = getcwd(NULL, 0);
-	struct qk_request r = { .make = "make", .task = task, .task_len = n };
+	struct qk_request r = {
+		.make = "make", .task = task, .task_len = n, .project = project
+	};
 
 	qk_plugin_start();
 	if (!cwd)
 		qk_gmkx_fatal("qk: current directory: %s", strerror(errno));
 	fill_in(&r, target, cwd);
+	qk_deep_siblings(target, no_sibling, NULL); /* here it can be seen whether the layout fits */
 	return append_request(&r);
 }
 

@@ -14,7 +14,8 @@
 char *qk_recipe_request(void);
 
 /* Writes the request of a workspace task: its record is the n bytes at task. Allocated. */
-char *qk_recipe_task_request(const char *target, const char *task, size_t n);
+char *qk_recipe_task_request(
+	const char *target, const char *project, const char *task, size_t n);
 
 /* True where make only pretends: -n, -q, -t. */
 bool qk_recipe_pretending(void);

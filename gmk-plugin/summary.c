@@ -125,7 +125,7 @@ void qk_summary_at_exit(void)
 	}
 	if (!qk_plugin.started || qk_plugin.top) {
 		if (audited) {
-			qk_report_read(&rep, &qk_plugin.session);
+			qk_report_read(&rep, &qk_plugin.session, qk_taskpart ? qk_taskpart->places : NULL);
 			report_findings(&rep);
 		} else {
 			report_nothing();

@@ -20,7 +20,7 @@ struct qk_taskhost {
 	/* Makes or joins the run. */
 	const struct qk_session *(*start)(void);
 	/* Writes the request of a task; allocated: "requests.PID:OFFSET:LENGTH" below the run. */
-	char *(*request)(const char *target, const char *task, size_t n);
+	char *(*request)(const char *target, const char *project, const char *task, size_t n);
 	/* True where make only pretends (-n, -q, -t). */
 	bool (*pretending)(void);
 };
@@ -37,6 +37,8 @@ struct qk_taskpart {
 	char *(*flags)(const char *target);
 	/* The key of a task in hexadecimal, allocated; NULL if there is no such task. */
 	char *(*key)(const char *id);
+	/* What the workspace knows of the paths in a report. */
+	const struct qk_report_places *places;
 	/* At the end of make: tells of each task that needed no runner. */
 	void (*finish)(void (*each)(const struct qk_taskstatus *s, void *arg), void *arg);
 };

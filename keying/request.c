@@ -27,6 +27,7 @@ enum request_tag {
 	TAG_MAKE,
 	TAG_MAKEFILES,
 	TAG_TASK,
+	TAG_PROJECT,
 	TAG_LISTS = 64, /* + enum qk_list */
 };
 
@@ -74,6 +75,8 @@ void qk_request_write(const struct qk_request *r, struct qk_buf *out)
 		qk_record_putstr(out, TAG_MAKEFILES, r->makefiles);
 	if (r->task)
 		qk_record_put(out, TAG_TASK, r->task, r->task_len);
+	if (r->project)
+		qk_record_putstr(out, TAG_PROJECT, r->project);
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		for (size_t i = 0; i < r->lists[l].n; i++)
 			qk_record_putstr(out, TAG_LISTS + l, r->lists[l].v[i]);
@@ -91,6 +94,7 @@ static const char **string_field(struct qk_request *r, unsigned int tag)
 	case TAG_SHELL: return &r->shell;
 	case TAG_MAKE: return &r->make;
 	case TAG_MAKEFILES: return &r->makefiles;
+	case TAG_PROJECT: return &r->project;
 	default: return NULL;
 	}
 }

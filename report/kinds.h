@@ -13,6 +13,7 @@ enum qk_kind {
 	QK_KIND_READ,      /* read, and not declared */
 	QK_KIND_GRANTED,   /* the same, but a grant opens it: enforce lets it through */
 	QK_KIND_TSCONFIG,
+	QK_KIND_DEPENDENCY, /* in a project that the task's project depends on */
 	QK_KIND_ORDERING,  /* made by a recipe that this one does not wait for */
 	QK_KIND_WRITE,     /* written outside the outputs */
 	QK_KIND_WRITERS,   /* written by another recipe of the run too */
@@ -31,6 +32,7 @@ struct qk_kind_info {
 	bool listed;         /* under its task in the text */
 	const char *audit;   /* heading, after the count */
 	const char *enforce; /* heading where a sandbox held the task */
+	const char *workspace[2]; /* the same for tasks of a workspace, where they differ */
 };
 
 /* What a read with that verdict, other than allowed, counts as. */

@@ -130,15 +130,29 @@ static void settle(struct holding *o, const struct qk_run_result *ran, int *stat
 	rmdir(o->layer); /* fails, as it should, while strays wait for the next command */
 }
 
+/*
+ * Under audit some reads are told once and count for nothing, as manifests of packages; a refusal
+ * counts whatever was refused.
+ */
+static bool read_counts(const struct qk_held *h, const struct qk_trace_entry *e,
+	const struct qk_judged *j)
+{
+	if (h->req->mode == QK_MODE_ENFORCE)
+		return true;
+	return strcmp(qk_path_base(e->path), "package.json") &&
+	       qk_kinds[qk_kind_of_read(e->path, j->read)].beyond;
+}
+
 /* settled: what was written shows in the layer. */
-static bool is_beyond(const struct qk_trace_entry *e, const struct qk_judged *j, bool settled)
+static bool is_beyond(const struct qk_held *h, const struct qk_trace_entry *e,
+	const struct qk_judged *j, bool settled)
 {
 	bool own_link = e->flags & QK_T_FOLLOWED && e->flags & QK_T_CREATED;
 	bool read = e->flags & (QK_T_READ | QK_T_FOLLOWED) && !(e->flags & QK_T_DIR) && !own_link;
 	bool left = e->flags & (QK_T_WRITTEN | QK_T_META) &&
 		    !(e->flags & QK_T_CREATED && e->flags & QK_T_REMOVED);
 
-	if (read && j->read.answer == QK_REFUSED && qk_kinds[qk_kind_of_read(e->path, j->read)].beyond)
+	if (read && j->read.answer == QK_REFUSED && read_counts(h, e, j))
 		return true;
 	if (!left || settled || j->write.answer != QK_REFUSED)
 		return false;
@@ -146,17 +160,19 @@ static bool is_beyond(const struct qk_trace_entry *e, const struct qk_judged *j,
 	       (e->flags & QK_T_CREATED && !j->leads);
 }
 
-static bool went_beyond(const struct qk_result *r, bool settled)
-{
-	for (size_t i = 0; i < r->trace.entries.n; i++)
-		if (is_beyond(&r->trace.entries.v[i], &r->judged.v[i], settled))
-			return true;
-	return settled && r->stray.n;
-}
-
 static bool is_settled(const struct qk_held *h)
 {
 	return h->req->mode == QK_MODE_ENFORCE && h->req->backend != QK_BACKEND_LANDLOCK;
+}
+
+static bool went_beyond(const struct qk_held *h, const struct qk_result *r)
+{
+	bool settled = is_settled(h);
+
+	for (size_t i = 0; i < r->trace.entries.n; i++)
+		if (is_beyond(h, &r->trace.entries.v[i], &r->judged.v[i], settled))
+			return true;
+	return settled && r->stray.n;
 }
 
 struct joining {
@@ -189,7 +205,7 @@ bool qk_held_went_beyond(const struct qk_held *h)
 	if (qk_result_each(h->req->run, join, &j, NULL))
 		return true;
 	qk_result_judge(&j.all, h->policy);
-	beyond = went_beyond(&j.all, is_settled(h));
+	beyond = went_beyond(h, &j.all);
 	qk_result_release(&j.all);
 	return beyond;
 }
@@ -237,7 +253,7 @@ void qk_held_run(void *held, size_t i)
 	for (size_t k = 0; k < ran.left.n; k++)
 		qk_strv_push(&o.result.left, ran.left.v[k]);
 	qk_result_judge(&o.result, h->policy);
-	if (went_beyond(&o.result, is_settled(h)))
+	if (went_beyond(h, &o.result))
 		h->said->beyond = true;
 	if (o.result.trace.incomplete || ran.left.n)
 		h->said->unrecorded = true;

@@ -164,6 +164,20 @@ static void leave_status(struct wtask *t, enum qk_status status, int exit)
 	qk_taskstatuses_release(&l);
 }
 
+/* One result without a trace. */
+static void leave_result(struct wtask *t, enum qk_fate fate, const char *why)
+{
+	struct qk_result r;
+	struct qk_err err = QK_ERR_INIT;
+
+	qk_result_init(&r, t->req->make_pid, t->req->offset);
+	r.fate = fate;
+	r.why = why ? qk_strdup(why) : NULL;
+	if (qk_result_append(&r, t->req->run, &err))
+		fprintf(stderr, "qk: %s: %s\n", t->spec.id, err.msg);
+	qk_result_release(&r);
+}
+
 /* --- the store --- */
 
 static void open_store(struct wtask *t)
@@ -196,6 +210,8 @@ static bool restore(struct wtask *t)
 		return false;
 	qk_capture_replay(e.output.s, e.output.len, STDOUT_FILENO, STDERR_FILENO);
 	leave_state(t, &e.tree, true);
+	if (t->req->mode != QK_MODE_OFF)
+		leave_result(t, QK_FATE_RESTORED, NULL);
 	t->status.saved_ms = e.duration_ms;
 	leave_status(t, QK_STATUS_RESTORED, 0);
 	return true;
@@ -289,19 +305,6 @@ static void hold(struct wtask *t, struct qk_held *h, struct qk_commands *c)
 	c->arg = h;
 }
 
-static void leave_unsandboxed(struct wtask *t, const char *why)
-{
-	struct qk_result r;
-	struct qk_err err = QK_ERR_INIT;
-
-	qk_result_init(&r, t->req->make_pid, t->req->offset);
-	r.fate = QK_FATE_UNSANDBOXED;
-	r.why = qk_strdup(why);
-	if (qk_result_append(&r, t->req->run, &err))
-		fprintf(stderr, "qk: %s: %s\n", t->spec.id, err.msg);
-	qk_result_release(&r);
-}
-
 static int run(struct wtask *t)
 {
 	struct qk_commands c = { .spec = &t->spec, .env = &t->env, .relay = &t->relay };
@@ -310,7 +313,7 @@ static int run(struct wtask *t)
 
 	empty_scratches(t);
 	if (t->req->mode != QK_MODE_OFF && t->spec.unsandboxed)
-		leave_unsandboxed(t, t->spec.unsandboxed);
+		leave_result(t, QK_FATE_UNSANDBOXED, t->spec.unsandboxed);
 	else if (t->req->mode != QK_MODE_OFF)
 		hold(t, &h, &c);
 	if (qk_outputs_prepare(&t->policy, &t->made, &err))

@@ -63,7 +63,7 @@ static char *flags(const char *target)
 	qk_spec_fill(&s, t);
 	qk_taskspec_write(&s, &b);
 	qk_taskspec_release(&s);
-	request = m->host->request(target, b.s, b.len);
+	request = m->host->request(target, t->task->project->root, b.s, b.len);
 	/* below .qk/run of the directory that the runner starts in: nothing that make would quote */
 	return qk_asprintf("-T%s/%s -c", m->run, qk_path_base(request));
 }
@@ -81,6 +81,49 @@ static char *key(const char *id)
 	qk_digest_hex(&t->key, hex);
 	return qk_strdup(hex);
 }
+
+/* The project that owns the path, if the task's project depends on it, directly or not. */
+static const char *dependency(const char *id, const char *path)
+{
+	struct qk_ruletask *t = qk_model_task(id);
+	const char *below = qk_path_below(path, qk_model.host->root);
+	const struct qk_project *owner = t && below ? qk_workspace_owner(qk_model.ws, below) : NULL;
+	QK_VEC(const struct qk_project *) queue = { 0 };
+	qk_autofree bool *seen = qk_zalloc(qk_model.ws->n_projects + 1);
+	bool found = false;
+
+	if (!owner || owner == t->task->project)
+		return NULL;
+	qk_vec_push(&queue, t->task->project);
+	for (size_t i = 0; i < queue.n && !found; i++)
+		for (size_t k = 0; k < queue.v[i]->n_deps; k++) {
+			const struct qk_project *d = queue.v[i]->deps[k].project;
+
+			found |= d == owner;
+			if (!seen[d->index])
+				qk_vec_push(&queue, d);
+			seen[d->index] = true;
+		}
+	qk_vec_release(&queue);
+	return found ? owner->name : NULL;
+}
+
+/* True for the package.json of a project. */
+static bool manifest(const char *path)
+{
+	const char *below = qk_path_below(path, qk_model.host->root);
+	const struct qk_project *owner = below ? qk_workspace_owner(qk_model.ws, below) : NULL;
+	qk_autofree char *own = NULL;
+
+	if (!below || strcmp(qk_path_base(below), "package.json"))
+		return false;
+	if (!strcmp(below, "package.json"))
+		return true;
+	own = owner ? qk_asprintf("%s/package.json", owner->root) : NULL;
+	return own && !strcmp(own, below);
+}
+
+static const struct qk_report_places places = { .dependency = dependency, .manifest = manifest };
 
 static void finish(void (*each)(const struct qk_taskstatus *s, void *arg), void *arg)
 {
@@ -114,5 +157,6 @@ __attribute__((visibility("default"))) const struct qk_taskpart qk_taskpart_of_w
 	.recipe = recipe,
 	.flags = flags,
 	.key = key,
+	.places = &places,
 	.finish = finish,
 };
