@@ -40,11 +40,13 @@ SANDBOX := $(call SRC,sandbox)
 REPORT := $(call SRC,report)
 RUNNER := $(call SRC,runner)
 PLUGIN := $(call SRC,gmk-plugin)
+WORKSPACE := $(call SRC,gmk-plugin/tasks) gmk-plugin/gmkx.c
 CLI := $(call SRC,cli)
 UNIT := $(call SRC,tests/unit)
 PROBES := $(call SRC,tests/probes)
 
 PLUGIN_SO := $O/lib/qk/qk.so
+WORKSPACE_SO := $O/lib/qk/qk-workspace.so
 RUNNER_SH := $O/libexec/qk/sh
 QK := $(if $(CLI),$O/bin/qk)
 UNIT_BIN := $(patsubst tests/unit/%.c,$O/tests/%,$(UNIT))
@@ -58,7 +60,7 @@ SAY = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $1 $2)
 .SECONDARY:
 .PHONY: all
 
-all: $(PLUGIN_SO) $(RUNNER_SH) $(QK) ## build the plugin, the runner and the qk program
+all: $(PLUGIN_SO) $(WORKSPACE_SO) $(RUNNER_SH) $(QK) ## build the plugin, the runner and the qk program
 
 $O/obj/%.o: %.c
 	$(call SAY,CC,$<)
@@ -97,6 +99,13 @@ $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.
 	@mkdir -p $(@D)
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
 		-Wl,--version-script=gmk-plugin/qk.map -o $@ $(filter %.lo,$^)
+
+# Loaded by qk.so where a workspace is, so that all others are spared what it needs.
+$(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE)) gmk-plugin/tasks/workspace.map
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
+		-Wl,--version-script=gmk-plugin/tasks/workspace.map -o $@ $(filter %.lo,$^) $(QK_LIBS)
 
 # The verbs without main, so that unit tests can have parts of them.
 $O/libqk-cli.a: $(call OBJ,$(filter-out cli/main.c,$(CLI)))
@@ -170,12 +179,13 @@ bench: all $(QK_MK) $O/bench/interleave ## measure against plain make; BENCH='tr
 PREFIX_DIR = $(DESTDIR)$(PREFIX)
 SHARE := share/man/man1/qk.1 share/man/man5/qk.mk.5 share/bash-completion/completions/qk \
 	share/zsh/site-functions/_qk
-INSTALLED := include/qk.mk lib/qk/qk.so libexec/qk/sh $(if $(QK),bin/qk) $(SHARE)
+INSTALLED := include/qk.mk lib/qk/qk.so lib/qk/qk-workspace.so libexec/qk/sh $(if $(QK),bin/qk) $(SHARE)
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR if set
 	install -d $(addprefix $(PREFIX_DIR)/,$(sort $(dir $(INSTALLED))))
 	install -m 644 qk.mk $(PREFIX_DIR)/include/qk.mk
 	install -m 755 $(PLUGIN_SO) $(PREFIX_DIR)/lib/qk/qk.so
+	install -m 755 $(WORKSPACE_SO) $(PREFIX_DIR)/lib/qk/qk-workspace.so
 	install -m 755 $(RUNNER_SH) $(PREFIX_DIR)/libexec/qk/sh
 	$(if $(QK),install -m 755 $(QK) $(PREFIX_DIR)/bin/qk)
 	install -m 644 docs/qk.1 $(PREFIX_DIR)/share/man/man1/qk.1

@@ -120,8 +120,10 @@ int qk_session_choose(
 {
 	struct qk_walls_host host = { 0 };
 	char why[512] = "";
-	int ret = qk_recorder_choose(recorder, &s->recorder, why, sizeof(why), err);
+	int ret = 0;
 
+	if (s->mode != QK_MODE_OFF)
+		ret = qk_recorder_choose(recorder, &s->recorder, why, sizeof(why), err);
 	if (ret)
 		return ret;
 	free(s->recorder_note);
