@@ -94,7 +94,8 @@ $(RUNNER_SH): $(call ROBJ,$(RUNNER)) $O/librunner.a
 	$Q$(RUNNER_CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) $(RUNNER_LDFLAGS) -o $@ $^
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
-$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.c) gmk-plugin/qk.map
+$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) \
+	$(addprefix keying/,request.c digest.c digestcache.c filehash.c key.c)) gmk-plugin/qk.map
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "gmk-plugin/gmkx.h"
+#include "gmk-plugin/keys.h"
 #include "gmk-plugin/plugin.h"
 #include "gmk-plugin/recipe.h"
 #include "gmk-plugin/taskpart.h"
@@ -123,6 +124,15 @@ static char *fn_task_flags(const char *name, unsigned int argc, char **argv)
 	return qk_gmkx_result(flags ? flags : "-c");
 }
 
+static char *fn_key(const char *name, unsigned int argc, char **argv)
+{
+	qk_autofree char *key = qk_keys_of(argv[0]);
+
+	(void)name;
+	(void)argc;
+	return qk_gmkx_result(key);
+}
+
 void qk_functions_register(void)
 {
 	qk_gmkx_function("qk-setup", fn_setup, 2, 2);
@@ -131,6 +141,7 @@ void qk_functions_register(void)
 	qk_gmkx_function("qk-run", fn_run, 0, 1);
 	qk_gmkx_function("qk-make", fn_make, 0, 1);
 	qk_gmkx_function("qk-sandbox", fn_sandbox, 1, 1);
+	qk_gmkx_function("qk-key", fn_key, 1, 1);
 	qk_gmkx_function("qk-task", fn_task, 1, 1);
 	qk_gmkx_function("qk-task-flags", fn_task_flags, 0, 1);
 }

@@ -35,7 +35,7 @@ struct qk_taskpart {
 	char *(*recipe)(size_t n);
 	/* The flags its runner is started with, allocated. */
 	char *(*flags)(const char *target);
-	/* The key of a task in hexadecimal, allocated; NULL if there is no such task. */
+	/* The key of a task as things are now, in hexadecimal, allocated. Ends make if it has none. */
 	char *(*key)(const char *id);
 	/* What the workspace knows of the paths in a report. */
 	const struct qk_report_places *places;

@@ -35,6 +35,8 @@ enum {
 	FLAG_PARALLEL = 1 << 0,
 	FLAG_CONTINUOUS = 1 << 1,
 	FLAG_SKIP = 1 << 2,
+	FLAG_ALONE = 1 << 3,
+	FLAG_BESIDE = 1 << 4,
 	RULE_HEAD = 3,
 };
 
@@ -95,7 +97,8 @@ void qk_taskspec_write(const struct qk_taskspec *s, struct qk_buf *out)
 	qk_record_putnum(out, TAG_STORE_LIMIT, s->store_limit);
 	qk_record_putnum(out, TAG_FLAGS,
 		(s->parallel ? FLAG_PARALLEL : 0) | (s->continuous ? FLAG_CONTINUOUS : 0) |
-			(s->skip ? FLAG_SKIP : 0));
+			(s->skip ? FLAG_SKIP : 0) | (s->alone ? FLAG_ALONE : 0) |
+			(s->beside ? FLAG_BESIDE : 0));
 	for (unsigned int tag = TAG_COMMAND; tag <= TAG_SCRATCH; tag++) {
 		const struct qk_texts *list = list_field(fields, tag);
 
@@ -138,6 +141,8 @@ static int read_field(struct qk_taskspec *s, const struct qk_field *f)
 		s->parallel = flags & FLAG_PARALLEL;
 		s->continuous = flags & FLAG_CONTINUOUS;
 		s->skip = flags & FLAG_SKIP;
+		s->alone = flags & FLAG_ALONE;
+		s->beside = flags & FLAG_BESIDE;
 	} else if (f->tag == TAG_RULE) {
 		struct qk_taskrule r;
 

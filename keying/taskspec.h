@@ -37,6 +37,8 @@ struct qk_taskspec {
 	struct qk_texts commands;
 	bool parallel;   /* all at once; else one after the other */
 	bool continuous; /* runs until nobody needs it */
+	bool alone;      /* nothing else may run beside it */
+	bool beside;     /* there are tasks in the workspace that must run alone */
 	bool skip;       /* SKIP_CACHE: it runs, whatever is known */
 	const char *cwd; /* absolute */
 	const char *env_file;

@@ -19,7 +19,7 @@ enum {
 	OUTDATED_MIN = 1000, /* records; below it writing anew is not worth while */
 };
 
-enum tag { TAG_ID = 1, TAG_RUN, TAG_KEY, TAG_COUNT, TAG_EXACT, TAG_GOOD };
+enum tag { TAG_ID = 1, TAG_RUN, TAG_KEY, TAG_COUNT, TAG_EXACT, TAG_GOOD, TAG_MOVED };
 
 struct entry {
 	struct qk_taskstate s;
@@ -31,7 +31,7 @@ struct qk_taskstates {
 	char *path;
 	int fd;
 	off_t at; /* read up to here */
-	size_t records;
+	size_t records, moved;
 	struct entry *by_id;
 };
 
@@ -52,6 +52,8 @@ static void write_state(const struct qk_taskstate *s, struct qk_buf *b)
 		put_digest(b, TAG_COUNT, &s->count);
 		put_digest(b, TAG_EXACT, &s->exact);
 	}
+	if (s->moved)
+		qk_record_putnum(b, TAG_MOVED, 1);
 	if (s->good)
 		qk_record_putnum(b, TAG_GOOD, 1);
 	qk_record_end(b, begin);
@@ -114,12 +116,14 @@ static void take_record(struct qk_taskstates *s, struct qk_record *rec)
 		case TAG_KEY: t.has_key = take_digest(&f, &t.key); break;
 		case TAG_COUNT: count = take_digest(&f, &t.count); break;
 		case TAG_EXACT: exact = take_digest(&f, &t.exact); break;
+		case TAG_MOVED: t.moved = qk_field_num(&f) == 1; break;
 		case TAG_GOOD: t.good = qk_field_num(&f) == 1; break;
 		}
 	if (!t.id || !t.run)
 		return;
 	t.has_outputs = count && exact;
 	s->records++;
+	s->moved += t.moved;
 	HASH_FIND_STR(s->by_id, t.id, e);
 	if (e) {
 		t.id = e->s.id;
@@ -207,6 +211,11 @@ void qk_taskstates_free(struct qk_taskstates *s)
 	qk_arena_release(&s->arena);
 	free(s->path);
 	free(s);
+}
+
+size_t qk_taskstates_moved(const struct qk_taskstates *s)
+{
+	return s->moved;
 }
 
 const struct qk_taskstate *qk_taskstates_find(const struct qk_taskstates *s, const char *id)

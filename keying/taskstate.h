@@ -8,7 +8,7 @@
  * that finds the same in the store.
  *
  *   file    "qktasks1", records (base/record.h)
- *   record  ID, RUN (name of the run directory), KEY, COUNT and EXACT as they are known
+ *   record  ID, RUN (name of the run directory), KEY, COUNT and EXACT as they are known, MOVED, GOOD
  */
 #ifndef QK_KEYING_TASKSTATE_H
 #define QK_KEYING_TASKSTATE_H
@@ -24,6 +24,7 @@ struct qk_taskstate {
 	const char *id;
 	const char *run; /* in which it was written */
 	bool has_key, has_outputs;
+	bool moved; /* files that its key holds were touched while it ran */
 	bool good; /* it ended well, so that key and outputs belong together */
 	struct qk_digest key;
 	struct qk_digest count; /* what the outputs count as (qk_tree_digest) */
@@ -44,6 +45,9 @@ void qk_taskstates_free(struct qk_taskstates *s);
 
 /* Takes in what was appended since. */
 void qk_taskstates_refresh(struct qk_taskstates *s);
+
+/* How many records said that files were touched: what was counted before has to be again. */
+size_t qk_taskstates_moved(const struct qk_taskstates *s);
 
 /* The last record of the task, or NULL. Good until the next refresh. */
 const struct qk_taskstate *qk_taskstates_find(const struct qk_taskstates *s, const char *id);

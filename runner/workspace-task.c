@@ -18,8 +18,10 @@
 #include "sandbox/walls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -39,6 +41,7 @@ struct wtask {
 	char hex[QK_DIGEST_HEX];
 	char *uncached; /* why not; the first reason stays */
 	int claim;
+	bool moved; /* an input was touched while it ran */
 	struct qk_taskstatus status;
 	struct timespec start;
 };
@@ -138,6 +141,7 @@ static void leave_state(struct wtask *t, const struct qk_tree *tree, bool good)
 		.run = qk_path_base(t->req->run),
 		.has_key = t->has_key,
 		.key = t->key,
+		.moved = t->moved,
 		.good = good };
 
 	if (tree) {
@@ -255,7 +259,7 @@ static void keep(struct wtask *t)
 		leave_state(t, NULL, false);
 		return;
 	}
-	if (t->has_key && !t->uncached && !inputs_stayed(t))
+	if (t->moved)
 		uncache(t, "an input changed while it ran");
 	if (!t->uncached && t->store)
 		store(t, &tree);
@@ -292,6 +296,23 @@ static void empty_scratches(struct wtask *t)
 			fail(t, err.msg);
 }
 
+/*
+ * A task that must run alone waits for all that run, and those wait for it: a lock in the run
+ * directory. A continuous task would hold up such a task for ever, so it stays out of this.
+ */
+static void take_turn(struct wtask *t)
+{
+	qk_autofree char *path = qk_asprintf("%s/alone", t->req->run);
+	int fd;
+
+	if (t->spec.continuous || (!t->spec.alone && !t->spec.beside))
+		return;
+	fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0666);
+	while (fd >= 0 && flock(fd, t->spec.alone ? LOCK_EX : LOCK_SH) && errno == EINTR)
+		;
+	/* it is let go of when this process ends */
+}
+
 /* Under a sandbox commands are processes of ours; what they find out is in memory shared with them. */
 static void hold(struct wtask *t, struct qk_held *h, struct qk_commands *c)
 {
@@ -311,6 +332,7 @@ static int run(struct wtask *t)
 	struct qk_err err = QK_ERR_INIT;
 	struct qk_held h;
 
+	take_turn(t);
 	empty_scratches(t);
 	if (t->req->mode != QK_MODE_OFF && t->spec.unsandboxed)
 		leave_result(t, QK_FATE_UNSANDBOXED, t->spec.unsandboxed);
@@ -369,6 +391,7 @@ void qk_workspace_task_run(const struct qk_request *r, const char *self)
 	declare(&t);
 	clock_gettime(CLOCK_MONOTONIC, &t.start);
 	status = run(&t);
+	t.moved = t.has_key && !inputs_stayed(&t);
 	if (status)
 		leave_state(&t, NULL, false);
 	else

@@ -1,9 +1,12 @@
 #include "gmk-plugin/tasks/decide.h"
 
+#include "base/path.h"
 #include "keying/outputs.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
 	SETTLE_MAX = 64 << 20, /* bytes looked at again at the end of make */
@@ -140,6 +143,27 @@ static const char *why_uncached(const struct qk_ruletask *t)
 	return NULL;
 }
 
+/* A task has touched files that count: those are looked at again, whoever counts them. */
+static void forget_counted(void)
+{
+	struct qk_model *m = &qk_model;
+	static size_t known;
+
+	if (m->run)
+		qk_taskstates_refresh(m->states);
+	if (!m->run || qk_taskstates_moved(m->states) == known)
+		return;
+	known = qk_taskstates_moved(m->states);
+	for (size_t i = 0; i < m->tasks.n; i++) {
+		const struct qk_ruletask *t = m->tasks.v[i];
+		struct qk_resolved *r = t->of->inputs ? qk_inputs_met(t->of->inputs, t->task) : NULL;
+
+		for (size_t k = 0; r && k < r->parts.list.n; k++)
+			if (r->parts.list.v[k].kind == QK_PART_FILES)
+				r->parts.list.v[k].files->known = false;
+	}
+}
+
 void qk_decide(struct qk_ruletask *t)
 {
 	struct qk_resolved *r = qk_model_inputs(t);
@@ -147,6 +171,7 @@ void qk_decide(struct qk_ruletask *t)
 
 	if (t->decision != QK_UNDECIDED)
 		return;
+	forget_counted();
 	t->decision = QK_TO_RUN;
 	t->uncached = why_uncached(t);
 	t->unkeyed = r ? r->uncached : qk_model.tracked_problem;
@@ -162,6 +187,47 @@ void qk_decide(struct qk_ruletask *t)
 		t->decision = QK_NOTHING;
 	else if (t->has_key && !t->uncached && !qk_model.host->knobs->skip_cache && is_up_to_date(t))
 		t->decision = QK_UP_TO_DATE;
+}
+
+int qk_decide_now(struct qk_ruletask *t, struct qk_digest *ret, struct qk_err *err)
+{
+	struct qk_resolved *r = qk_model_inputs(t);
+	struct qk_parts now = { 0 };
+	qk_autofree char *digests = qk_path_join(qk_model.host->state, "digests");
+	struct qk_filehash *f = NULL;
+	int ret_code = 0;
+
+	if (!r || r->uncached)
+		return qk_fail(err, -EINVAL, "%s", r ? r->uncached : qk_model.tracked_problem);
+	ret_code = qk_filehash_new(
+		&f, qk_model.host->root, access(digests, F_OK) ? NULL : digests, err);
+	for (size_t i = 0; i < r->parts.list.n && !ret_code; i++) {
+		struct qk_part part = r->parts.list.v[i];
+		struct qk_filegroup group;
+
+		part.known = part.kind == QK_PART_TEXT;
+		if (part.files) {
+			/* what is known now need not be what a recipe finds later */
+			group = *part.files;
+			group.known = false;
+			ret_code = qk_filegroup_hash(&group, f, 0, err);
+			part.files = qk_arena_alloc(&now.arena, sizeof(group));
+			*part.files = group;
+		} else if (part.kind == QK_PART_OUTPUTS) {
+			ret_code = qk_outputs_count(part.globs, part.n_globs, part.value, f, 0,
+				&part.digest, err);
+		} else if (part.kind == QK_PART_RUNTIME) {
+			ret_code = qk_runtime_run(part.name, qk_model.host->root, &part.digest, err);
+		} else if (part.kind == QK_PART_TASK) {
+			ret_code = qk_decide_now(qk_model_task(part.name), &part.digest, err);
+		}
+		qk_vec_push(&now.list, part);
+	}
+	if (!ret_code)
+		qk_parts_fold(&now, "task", NULL, ret);
+	qk_parts_release(&now);
+	qk_filehash_free(f);
+	return ret_code;
 }
 
 void qk_decide_settle(void)

@@ -17,6 +17,12 @@ void qk_decide(struct qk_ruletask *t);
 bool qk_decide_key(struct qk_ruletask *t);
 
 /*
+ * The key as things are now, whatever has to be read or run for it; nothing is decided. -EINVAL if
+ * it has none, with the reason.
+ */
+int qk_decide_now(struct qk_ruletask *t, struct qk_digest *ret, struct qk_err *err);
+
+/*
  * At the end of make: files that runners made are too fresh for their digests to be believed later.
  * Once they are older than a tick, those that are not large are counted again and remembered, so
  * that the next make need start no process for them.

@@ -70,15 +70,13 @@ static char *flags(const char *target)
 
 static char *key(const char *id)
 {
-	struct qk_ruletask *t = qk_model_task(id);
 	char hex[QK_DIGEST_HEX];
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_digest d;
 
-	if (!t)
-		return NULL;
-	qk_decide(t);
-	if (!qk_decide_key(t))
-		return NULL;
-	qk_digest_hex(&t->key, hex);
+	if (qk_decide_now(qk_model_task(id), &d, &err))
+		qk_gmkx_fatal("qk: qk-key: %s has no key: %s", id, err.msg);
+	qk_digest_hex(&d, hex);
 	return qk_strdup(hex);
 }
 

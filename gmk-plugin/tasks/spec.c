@@ -55,6 +55,19 @@ static void add_store(struct qk_taskspec *s)
 		s->uncached = qk_arena_printf(&s->arena, "QK_CACHE_SIZE: %s", err.msg);
 }
 
+/* "parallelism": false on any target. */
+static bool some_run_alone(void)
+{
+	static int some = -1;
+
+	for (size_t i = 0; some < 0 && i < qk_model.tasks.n; i++)
+		if (!qk_model.tasks.v[i]->task->target->parallelism)
+			some = 1;
+	if (some < 0)
+		some = 0;
+	return some;
+}
+
 void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t)
 {
 	struct qk_resolved *r = qk_model_inputs(t);
@@ -66,6 +79,8 @@ void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t)
 	s->target = task->target->name;
 	s->configuration = task->configuration;
 	s->continuous = task->target->continuous;
+	s->alone = !task->target->parallelism;
+	s->beside = !s->alone && some_run_alone();
 	s->skip = qk_model.host->knobs->skip_cache;
 	s->uncached = t->uncached;
 	s->unkeyed = t->unkeyed;
