@@ -165,7 +165,7 @@ $O/bench/interleave: bench/interleave.c
 check: all $(QK_MK) $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run all tests; CASES='glob...' some cases
 	$Q$(CHECK) $(if $(CASES),,$(addprefix -u ,$(UNIT_BIN))) $(CASES)
 
-unit: $(UNIT_BIN) $(HARNESS_BIN) ## run the unit tests alone
+unit: $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run the unit tests alone
 	$Q$(CHECK) $(addprefix -u ,$(UNIT_BIN)) no-cases
 
 demo: all $(QK_MK) ## show audit, a fix and enforce on the examples
