@@ -1,6 +1,7 @@
 #include "base/fdio.h"
 
 #include "base/mem.h"
+#include "base/newcalls.h"
 #include "base/path.h"
 
 #include <dirent.h>

@@ -5,7 +5,7 @@
 #include "base/path.h"
 #include "sandbox/guise.h"
 #include "sandbox/namespace.h"
-#include "sandbox/newcalls.h"
+#include "base/newcalls.h"
 #include "sandbox/outputs.h"
 
 #include <errno.h>

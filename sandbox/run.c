@@ -5,7 +5,7 @@
 #include "sandbox/recorder-seccomp.h"
 #include "sandbox/recorder-strace.h"
 #include "sandbox/spawn.h"
-#include "sandbox/newcalls.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
 #include "base/path.h"
 #include "sandbox/landlock.h"
 #include "sandbox/namespace.h"
-#include "sandbox/newcalls.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "sandbox/layer.h"
 #include "sandbox/lift.h"
 #include "sandbox/namespace.h"
-#include "sandbox/newcalls.h"
+#include "base/newcalls.h"
 #include "sandbox/outputs.h"
 #include "sandbox/overlay.h"
 #include "sandbox/settle.h"

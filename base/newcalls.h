@@ -2,8 +2,8 @@
  * System calls that a small C library (musl, for the runner) does not wrap. With glibc the wrappers
  * are its own; the names are the same. Include this in place of <sys/mount.h>.
  */
-#ifndef QK_SANDBOX_NEWCALLS_H
-#define QK_SANDBOX_NEWCALLS_H
+#ifndef QK_BASE_NEWCALLS_H
+#define QK_BASE_NEWCALLS_H
 
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -50,6 +50,11 @@ static inline int mount_setattr(int fd, const char *path, unsigned int flags, st
 	size_t size)
 {
 	return (int)syscall(SYS_mount_setattr, fd, path, flags, attr, size);
+}
+
+static inline int renameat2(int from, const char *from_path, int to, const char *to_path, unsigned int flags)
+{
+	return (int)syscall(SYS_renameat2, from, from_path, to, to_path, flags);
 }
 
 #ifndef STATX_BASIC_STATS
