@@ -1,16 +1,22 @@
 /*
- * The make lines that mend a finding, for the Makefile that the task's rule is in.
+ * The make lines that mend a finding, for the Makefile that the task's rule is in. make reads back
+ * from each exactly the names it was made of.
+ *
+ * Some names cannot be written in a Makefile (with an end of line in them, say). For these there
+ * is no line: false, and nothing appended.
  */
 #ifndef QK_REPORT_FIX_H
 #define QK_REPORT_FIX_H
 
 #include "base/buf.h"
 
-/* "target: prerequisite", both quoted as make wants them. */
-void qk_fix_prerequisite(struct qk_buf *out, const char *target, const char *prerequisite);
+#include <stdbool.h>
 
-/* "target: VARIABLE += path" */
-void qk_fix_variable(
+/* "target: prerequisite", both quoted as make wants them. */
+bool qk_fix_prerequisite(struct qk_buf *out, const char *target, const char *prerequisite);
+
+/* "target: VARIABLE += path", the path as a glob pattern (base/glob.h) that matches it. */
+bool qk_fix_variable(
 	struct qk_buf *out, const char *target, const char *variable, const char *path);
 
 #endif
