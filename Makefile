@@ -42,11 +42,13 @@ SANDBOX := $(filter-out $(LANE),$(call SRC,sandbox))
 REPORT := $(call SRC,report)
 RUNNER := $(call SRC,runner)
 PLUGIN := $(call SRC,gmk-plugin)
+WORKSPACE := $(call SRC,gmk-plugin/tasks) gmk-plugin/gmkx.c
 CLI := $(call SRC,cli)
 UNIT := $(call SRC,tests/unit)
 PROBES := $(call SRC,tests/probes)
 
 PLUGIN_SO := $O/lib/qk/qk.so
+WORKSPACE_SO := $O/lib/qk/qk-workspace.so
 RUNNER_SH := $O/libexec/qk/sh
 # The fast lane is for x86, its 32-bit half where the compiler has that too.
 LANE_64 := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),$O/lib/qk/fastlane.so)
@@ -64,7 +66,7 @@ SAY = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $1 $2)
 .SECONDARY:
 .PHONY: all
 
-all: $(PLUGIN_SO) $(RUNNER_SH) $(QK) $(LANE_64) $(LANE_32) ## build the plugin, the runner and the qk program
+all: $(PLUGIN_SO) $(WORKSPACE_SO) $(RUNNER_SH) $(QK) $(LANE_64) $(LANE_32) ## build the plugin, the runner and the qk program
 
 $O/obj/%.o: %.c
 	$(call SAY,CC,$<)
@@ -113,11 +115,19 @@ $O/lib/qk/fastlane.so $O/lib/qk/fastlane-32.so: $(LANE) sandbox/fastlane-program
 	$Q$(CC) $(QK_CFLAGS) -O2 -g $(LANE_CFLAGS) $(LANE_LDFLAGS) $(LANE_AT) -o $@ $(filter %.c,$^)
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
-$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.c) gmk-plugin/qk.map
+$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) \
+	$(addprefix keying/,request.c digest.c digestcache.c filehash.c key.c)) gmk-plugin/qk.map
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
 		-Wl,--version-script=gmk-plugin/qk.map -o $@ $(filter %.lo,$^)
+
+# Loaded by qk.so where a workspace is, so that all others are spared what it needs.
+$(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE) report/keepers.c) gmk-plugin/tasks/workspace.map
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
+		-Wl,--version-script=gmk-plugin/tasks/workspace.map -o $@ $(filter %.lo,$^) $(QK_LIBS)
 
 # The verbs without main, so that unit tests can have parts of them.
 $O/libqk-cli.a: $(call OBJ,$(filter-out cli/main.c,$(CLI)))
@@ -176,7 +186,7 @@ $O/bench/interleave: bench/interleave.c
 check: all $(QK_MK) $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run all tests; CASES='glob...' some cases
 	$Q$(CHECK) $(if $(CASES),,$(addprefix -u ,$(UNIT_BIN))) $(CASES)
 
-unit: $(UNIT_BIN) $(HARNESS_BIN) ## run the unit tests alone
+unit: $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run the unit tests alone
 	$Q$(CHECK) $(addprefix -u ,$(UNIT_BIN)) no-cases
 
 demo: all $(QK_MK) ## show audit, a fix and enforce on the examples
@@ -191,13 +201,15 @@ bench: all $(QK_MK) $O/bench/interleave ## measure against plain make; BENCH='tr
 PREFIX_DIR = $(DESTDIR)$(PREFIX)
 SHARE := share/man/man1/qk.1 share/man/man5/qk.mk.5 share/bash-completion/completions/qk \
 	share/zsh/site-functions/_qk
-INSTALLED := include/qk.mk lib/qk/qk.so libexec/qk/sh $(if $(QK),bin/qk) $(SHARE)
+INSTALLED := include/qk.mk lib/qk/qk.so lib/qk/qk-workspace.so $(patsubst $O/%,%,$(LANE_64) $(LANE_32)) \
+	libexec/qk/sh $(if $(QK),bin/qk) $(SHARE)
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR if set
 	install -d $(addprefix $(PREFIX_DIR)/,$(sort $(dir $(INSTALLED))))
 	install -m 644 qk.mk $(PREFIX_DIR)/include/qk.mk
 	install -m 755 $(PLUGIN_SO) $(PREFIX_DIR)/lib/qk/qk.so
-	$(if $(LANE_64)$(LANE_32),install -m 755 $(LANE_64) $(LANE_32) $(DESTDIR)$(PREFIX)/lib/qk/)
+	$(if $(LANE_64),install -m 755 $(LANE_64) $(LANE_32) $(PREFIX_DIR)/lib/qk/)
+	install -m 755 $(WORKSPACE_SO) $(PREFIX_DIR)/lib/qk/qk-workspace.so
 	install -m 755 $(RUNNER_SH) $(PREFIX_DIR)/libexec/qk/sh
 	$(if $(QK),install -m 755 $(QK) $(PREFIX_DIR)/bin/qk)
 	install -m 644 docs/qk.1 $(PREFIX_DIR)/share/man/man1/qk.1

@@ -3,11 +3,11 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "keying/scratch.h"
 #include "keying/tokens.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 /* One directory of one task. */
@@ -18,28 +18,6 @@ struct scratch {
 };
 
 typedef QK_VEC(struct scratch) scratch_vec;
-
-char *qk_scratch_refuse(const struct qk_workspace *ws, const char *store, const char *dir)
-{
-	static const char *const walled[] = { ".git", ".qk", "node_modules" };
-	qk_autofree char *copy = qk_strdup(dir);
-	const char *cache = store ? qk_path_below(store, ws->root) : NULL;
-
-	if (!strcmp(dir, "."))
-		return qk_strdup("it is the workspace itself");
-	for (char *s = copy, *part; (part = strsep(&s, "/"));)
-		for (size_t i = 0; i < sizeof(walled) / sizeof(walled[0]); i++)
-			if (!strcasecmp(part, walled[i]))
-				return qk_asprintf("it is or lies in %s", part);
-	for (size_t i = 0; i < ws->n_projects; i++)
-		if (qk_path_under(ws->projects[i].root, dir))
-			return qk_asprintf("it holds project '%s'", ws->projects[i].name);
-	if (cache && *cache && qk_path_under(cache, dir))
-		return qk_strdup("it holds the cache");
-	if (cache && *cache && qk_path_under(dir, cache))
-		return qk_strdup("it lies in the cache");
-	return NULL;
-}
 
 /* The first link on the way to dir, or dir itself if it is one; NULL if there is none. */
 static char *link_on_way(const char *root, const char *dir)
@@ -64,20 +42,23 @@ static int by_dir(const void *a, const void *b)
 	return r ? r : strcmp(x->task->id, y->task->id);
 }
 
-/* Sorted, a directory is followed by all that lies in it. */
+/* Sorted, a directory is followed by all that lies in it: one line for each, so that it stays short. */
 static void check_shared(struct qk_arena *a, scratch_vec *all, struct qk_faults *f)
 {
+	size_t top = 0;
+
 	if (all->n)
 		qsort(all->v, all->n, sizeof(*all->v), by_dir);
-	for (size_t i = 0; i < all->n; i++) {
-		for (size_t k = i + 1; k < all->n && qk_path_under(all->v[k].dir, all->v[i].dir); k++) {
-			if (all->v[k].task->target == all->v[i].task->target)
-				continue;
+	for (size_t i = 1; i < all->n; i++) {
+		const struct scratch *one = &all->v[i], *over = &all->v[top];
+
+		if (!qk_path_under(one->dir, over->dir))
+			top = i;
+		else if (one->task->target != over->task->target)
 			qk_faults_add(f, "workspace", "scratch",
 				"%s: scratch directory '%s' of %s %s that of %s: both empty it",
-				qk_json_place(a, all->v[k].at), all->v[k].dir, all->v[k].task->id,
-				strcmp(all->v[k].dir, all->v[i].dir) ? "lies in" : "is", all->v[i].task->id);
-		}
+				qk_json_place(a, one->at), one->dir, one->task->id,
+				strcmp(one->dir, over->dir) ? "lies in" : "is", over->task->id);
 	}
 }
 

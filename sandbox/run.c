@@ -1,12 +1,13 @@
 #include "sandbox/run.h"
 
 #include "base/path.h"
+#include "sandbox/doorman.h"
 #include "sandbox/fastlane.h"
 #include "sandbox/processes.h"
 #include "sandbox/recorder-seccomp.h"
 #include "sandbox/recorder-strace.h"
 #include "sandbox/spawn.h"
-#include "sandbox/newcalls.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -373,6 +374,8 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	struct qk_fastlane lane = QK_FASTLANE_INIT;
 	qk_autostrv struct qk_strv env = { 0 };
 	struct qk_strace strace;
+	struct qk_doorman doorman;
+	bool needed = false, attended = false;
 	struct running r = { .spec = spec, .trace = t, .ret = ret, .waiting = &signals.waiting };
 	struct qk_spawn s = { .argv = spec->argv,
 		.envp = spec->envp,
@@ -391,12 +394,18 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 		open_lane(&lane, spec, t->lookups, &s, &env);
 		qk_seccomp_init(&seccomp, t, lane.ring ? &lane : NULL);
 		s.seccomp = r.seccomp = &seccomp;
+		attended = spec->policy;
+		if (attended)
+			result = qk_doorman_init(&doorman, spec->policy, spec->walls, &needed, err);
+		seccomp.doorman = needed ? &doorman : NULL;
 	}
 	if (spec->recorder == QK_RECORDER_STRACE) {
+		/* a state directory in the workspace is hidden in an overlay */
+		bool hidden = spec->walls && spec->walls->backend != QK_BACKEND_LANDLOCK;
+
 		if (refused_early(spec, ret))
 			return 0;
-		/* a state directory in the workspace is hidden behind walls */
-		result = qk_strace_init(&strace, t, spec->argv, spec->walls ? NULL : spec->tmpdir,
+		result = qk_strace_init(&strace, t, spec->argv, hidden ? NULL : spec->tmpdir,
 			!spec->end_leftovers, err);
 		r.strace = &strace;
 		s.argv = strace.argv.v;
@@ -410,6 +419,8 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	if (r.seccomp)
 		qk_seccomp_release(r.seccomp);
 	qk_fastlane_release(&lane);
+	if (attended)
+		qk_doorman_release(&doorman);
 	if (r.strace)
 		qk_strace_release(r.strace);
 	return result;

@@ -4,7 +4,7 @@
  * judged by the file's time of birth.
  */
 #include "sandbox/witness.h"
-#include "sandbox/newcalls.h"
+#include "base/newcalls.h"
 
 #include "base/path.h"
 
