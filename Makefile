@@ -56,7 +56,8 @@ LANE_32 := $(if $(LANE_64),$(if $(shell echo 'int x;' | $(CC) -m32 -nostdlib -sh
 	2>/dev/null && echo yes),$O/lib/qk/fastlane-32.so))
 QK := $(if $(CLI),$O/bin/qk)
 UNIT_BIN := $(patsubst tests/unit/%.c,$O/tests/%,$(UNIT))
-PROBE_BIN := $(patsubst tests/probes/%.c,$O/tests/probes/%,$(PROBES))
+PROBE_BIN := $(patsubst tests/probes/%.c,$O/tests/probes/%,$(filter-out %/preloaded.c,$(PROBES))) \
+	$O/tests/probes/preloaded.so $O/tests/probes/preloaded-there.so $O/tests/probes/lane-variants
 
 Q := $(if $(filter 1,$(V)),,@)
 SAY = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $1 $2)
@@ -147,10 +148,27 @@ $(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk.a
 
 # A program without a loader is one of the probes.
 LDFLAGS_static := -static
-$(PROBE_BIN): $O/tests/probes/%: tests/probes/%.c
+$(filter-out %.so %-variants,$(PROBE_BIN)): $O/tests/probes/%: tests/probes/%.c
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
 	$Q$(CC) $(QK_CFLAGS) $(DEPS) $(CFLAGS) -o $@ $< $(LDFLAGS_$*) -lpthread
+
+# One of them lies where the fast lane's library wants to be.
+$O/tests/probes/preloaded-there.so: THERE := -Wl,-Ttext-segment=0x100000000
+$O/tests/probes/preloaded.so $O/tests/probes/preloaded-there.so: tests/probes/preloaded.c
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(QK_CFLAGS) $(CFLAGS) -fPIC -shared $(THERE) -o $@ $<
+
+# One probe built in several ways; what cannot be built here, its tests skip aloud.
+VARIANT_32 = $(CC) -m32
+VARIANT_musl = musl-gcc
+VARIANT_asan = $(CC) -fsanitize=address
+$O/tests/probes/lane-variants: tests/probes/lane.c Makefile
+	$(call SAY,CC,"$< (other libraries)")
+	@mkdir -p $(@D)
+	$Q$(foreach v,32 musl asan,$(VARIANT_$v) $(QK_CFLAGS) -O2 -o $O/tests/probes/lane-$v $< 2>/dev/null || \
+		rm -f $O/tests/probes/lane-$v;) touch $@
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
 

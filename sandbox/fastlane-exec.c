@@ -123,7 +123,7 @@ static int call_execve(const void *argv, const char *path, char *const *env)
 
 static int execute(const char *path, char *const *argv, char *const *env)
 {
-	if ((uintptr_t)path < QK_LANE_HEAD_BYTES)
+	if (!qk_lane_readable(path))
 		return call_execve(argv, path, env);
 	return start_with_lane(path, env, call_execve, argv);
 }

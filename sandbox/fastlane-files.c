@@ -156,7 +156,7 @@ static long look(long nr, int dirfd, const char *path, long c, long d, long e, i
 /* Of an open descriptor: its open was seen, and nothing is to be recorded. */
 static bool of_descriptor(const char *path, int flags)
 {
-	return flags & QK_AT_EMPTY && (uintptr_t)path >= QK_LANE_HEAD_BYTES && !*path;
+	return flags & QK_AT_EMPTY && qk_lane_readable(path) && !*path;
 }
 
 QK_EXPORT int statx(int dirfd, const char *path, int flags, unsigned int mask, void *to);
@@ -355,8 +355,9 @@ void *opendir(const char *path)
 
 /*
  * realpath asks for every name on the way whether it is a link; compilers do it for each header.
- * The kernel knows the answer of an existing file as a whole; the runner adds the way. Whatever
- * fails is libc's, which also knows what to leave in the caller's buffer then.
+ * The kernel knows the answer of an existing file as a whole; the runner adds the way that glibc
+ * goes (musl's is another). Whatever fails is libc's, which also knows what to leave in the
+ * caller's buffer then.
  */
 static bool resolve(struct qk_lane_place *ret, const char *path)
 {
@@ -364,7 +365,7 @@ static bool resolve(struct qk_lane_place *ret, const char *path)
 	bool named;
 	long fd;
 
-	if (!qk_lane_looks() || !qk_lane_place(&p, QK_AT_FDCWD, path))
+	if (!gnu_get_libc_version || !qk_lane_looks() || !qk_lane_place(&p, QK_AT_FDCWD, path))
 		return false;
 	fd = qk_lane_syscall(
 		NR_openat, QK_AT_FDCWD, (long)path, O_PATH_BIT | O_CLOEXEC_BIT | O_LARGE, 0, 0);

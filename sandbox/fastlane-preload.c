@@ -161,7 +161,7 @@ bool qk_lane_place(struct qk_lane_place *p, int dirfd, const char *path)
 		QK_LANE_SLOTS - QK_LANE_SPARE)
 		return false;
 	/* what only the kernel may touch is answered with EFAULT, by the plain call */
-	if ((uintptr_t)path < QK_LANE_HEAD_BYTES || (QK_LANE_WIDE && (intptr_t)path < 0) || !*path)
+	if (!qk_lane_readable(path) || !*path)
 		return false;
 	p->len = p->from = 0;
 	if (*path == '/')

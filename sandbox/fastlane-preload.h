@@ -116,6 +116,14 @@ bool qk_lane_place(struct qk_lane_place *ret, int dirfd, const char *path);
 /* The name of what a descriptor stands for; false if it has none that can be told. */
 bool qk_lane_descriptor(struct qk_lane_place *ret, int fd);
 
+/* False for what cannot be a path: NULL and its kin, errors taken for pointers, the kernel's half. */
+static inline bool qk_lane_readable(const char *path)
+{
+	uintptr_t at = (uintptr_t)path;
+
+	return at >= QK_LANE_HEAD_BYTES && at < (QK_LANE_WIDE ? UINTPTR_MAX >> 1 : 0xffffe000u);
+}
+
 /* True if looks are recorded: otherwise plain calls that look are not notified and cost nothing. */
 bool qk_lane_looks(void);
 
