@@ -349,6 +349,30 @@ START_TEST(setuid_programs)
 }
 END_TEST
 
+/* A library that the program's user cannot read would make the loader complain aloud. */
+START_TEST(unreadable_library)
+{
+	char *argv[] = { (char *)"sh", (char *)"-c",
+		(char *)"cat a; exec setpriv --reuid=65534 --regid=65534 --clear-groups ./lane read_a", NULL };
+	char *envp[] = { (char *)"PATH=/usr/bin:/bin", NULL };
+	qk_autofree char *own = qk_path_join(root, "lib/qk/fastlane.so");
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+	autoran struct ran r;
+
+	if (getuid()) {
+		fprintf(stderr, "skipped: only root can become somebody else\n");
+		return;
+	}
+	ck_assert(!qk_read_file(AT_FDCWD, library, 1 << 20, &b, NULL));
+	ck_assert(!qk_mkdirs("lib/qk", NULL) && !qk_write_file(own, b.s, b.len, 0755, NULL));
+	ck_assert_int_eq(chmod("lib", 0700), 0);
+	run(own, false, argv, envp, &r);
+	ck_assert_int_eq(r.status, 0);
+	ck_assert_str_eq(r.out.s, "aaa\n");
+	ck_assert_uint_ge(r.by_lane, 1);
+}
+END_TEST
+
 /* The library's place is already taken. */
 START_TEST(taken_place)
 {
@@ -655,6 +679,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, static_programs);
 	tcase_add_test(tc, sanitized_programs);
 	tcase_add_test(tc, setuid_programs);
+	tcase_add_test(tc, unreadable_library);
 	tcase_add_test(tc, taken_place);
 	tcase_add_test(tc, few_descriptors);
 	tcase_add_test(tc, taken_descriptor);
