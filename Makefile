@@ -170,7 +170,8 @@ $O/tests/probes/lane-variants: tests/probes/lane.c Makefile
 	$Q$(foreach v,32 musl asan,$(VARIANT_$v) $(QK_CFLAGS) -O2 -o $O/tests/probes/lane-$v $< 2>/dev/null || \
 		rm -f $O/tests/probes/lane-$v;) touch $@
 
--include $(shell find $O -name '*.d' 2>/dev/null)
+# What is measured below $O/bench has dependency files of its own.
+-include $(shell find $O -path $O/bench -prune -o -name '*.d' -type f -print 2>/dev/null)
 
 # Tests: `make check CASES='audit-* names'` runs some of the cases, V=1 shows those that pass too.
 

@@ -356,43 +356,81 @@ void *opendir(const char *path)
 /*
  * realpath asks for every name on the way whether it is a link; compilers do it for each header.
  * The kernel knows the answer of an existing file as a whole; the runner adds the way that glibc
- * goes (musl's is another). Whatever fails is libc's, which also knows what to leave in the
- * caller's buffer then.
+ * goes (musl's is another). What is missing, compilers look for in many places: found out here if
+ * no link is on the way. Whatever else fails is libc's.
  */
-static bool resolve(struct qk_lane_place *ret, const char *path)
+enum realpath_answer { UNKNOWN, FOUND, MISSING };
+
+/* Goes along the path to the name that is missing, which glibc leaves in the caller's buffer. */
+static enum realpath_answer find_missing(const struct qk_lane_place *p, struct qk_lane_place *ret)
 {
+	char link[2];
+	long r;
+
+	for (uint32_t i = 0; i < p->from; i++)
+		ret->text[i] = p->text[i];
+	ret->len = p->from ? p->from - 1 : 0; /* a slash is the last of it */
+	for (const char *s = p->text + ret->len; *s == '/';) {
+		/* an empty name, "." and ".." ask for more than a link */
+		if (s[1] == '/' || !s[1] || (s[1] == '.' && (s[2] == '/' || !s[2] || s[2] == '.')))
+			return UNKNOWN;
+		do
+			ret->text[ret->len++] = *s++;
+		while (*s && *s != '/');
+		ret->text[ret->len] = '\0';
+		r = qk_lane_syscall(NR_readlink, (long)ret->text, (long)link, sizeof(link), 0, 0);
+		if (r == -QK_ENOENT)
+			return MISSING;
+		if (r != -QK_EINVAL)
+			return UNKNOWN;
+	}
+	return UNKNOWN;
+}
+
+static enum realpath_answer resolve(struct qk_lane_place *ret, const char *path)
+{
+	enum realpath_answer answer = UNKNOWN;
 	struct qk_lane_place p;
-	bool named;
 	long fd;
 
 	if (!gnu_get_libc_version || !qk_lane_looks() || !qk_lane_place(&p, QK_AT_FDCWD, path))
-		return false;
+		return UNKNOWN;
 	fd = qk_lane_syscall(
 		NR_openat, QK_AT_FDCWD, (long)path, O_PATH_BIT | O_CLOEXEC_BIT | O_LARGE, 0, 0);
-	if (fd < 0)
-		return false;
-	named = qk_lane_descriptor(ret, (int)fd);
-	qk_lane_host_close((int)fd);
-	return named && qk_lane_note(QK_LANE_REALPATH, p.from, 0, &p);
+	if (fd >= 0) {
+		answer = qk_lane_descriptor(ret, (int)fd) ? FOUND : UNKNOWN;
+		qk_lane_host_close((int)fd);
+	} else if (fd == -QK_ENOENT) {
+		answer = find_missing(&p, ret);
+	}
+	if (answer != UNKNOWN && !qk_lane_note(QK_LANE_REALPATH, p.from,
+					 answer == MISSING ? QK_ENOENT : 0, &p))
+		return UNKNOWN;
+	return answer;
 }
 
-static char *resolved(const struct qk_lane_place *p, char *to)
+static char *resolved(enum realpath_answer answer, const struct qk_lane_place *p, char *to)
 {
-	if (!to)
-		to = malloc(p->len + 1);
-	for (uint32_t i = 0; to && i <= p->len; i++)
-		to[i] = p->text[i];
-	return to;
+	char *ret = to || answer == MISSING ? to : malloc(p->len + 1);
+
+	for (uint32_t i = 0; ret && i <= p->len; i++)
+		ret[i] = p->text[i];
+	if (answer == FOUND)
+		return ret;
+	qk_lane_done(-QK_ENOENT);
+	return NULL;
 }
 
 QK_EXPORT char *realpath(const char *path, char *to);
 char *realpath(const char *path, char *to)
 {
 	char *(*libcs)(const char *, char *);
+	enum realpath_answer answer;
 	struct qk_lane_place p;
 
-	if (malloc && resolve(&p, path))
-		return resolved(&p, to);
+	answer = malloc ? resolve(&p, path) : UNKNOWN;
+	if (answer != UNKNOWN)
+		return resolved(answer, &p, to);
 	libcs = (char *(*)(const char *, char *))qk_lane_next("realpath");
 	return libcs ? libcs(path, to) : NULL;
 }
@@ -408,10 +446,12 @@ QK_EXPORT char *__realpath_chk(const char *path, char *to, size_t size);
 char *__realpath_chk(const char *path, char *to, size_t size)
 {
 	char *(*libcs)(const char *, char *, size_t);
+	enum realpath_answer answer;
 	struct qk_lane_place p;
 
-	if (malloc && size >= QK_PATH_MAX && resolve(&p, path))
-		return resolved(&p, to);
+	answer = malloc && size >= QK_PATH_MAX ? resolve(&p, path) : UNKNOWN;
+	if (answer != UNKNOWN)
+		return resolved(answer, &p, to);
 	libcs = (char *(*)(const char *, char *, size_t))qk_lane_next("__realpath_chk");
 	return libcs ? libcs(path, to, size) : NULL;
 }

@@ -90,6 +90,22 @@ static int all_calls(void)
 	return 0;
 }
 
+/* realpath of what is missing leaves in the buffer what it did not find (glibc) */
+static int missing_realpath(void)
+{
+	static const char *const wanted[] = { "none/x", "none", "d/none", "kd/none", "d/../none", "d/none/..",
+		"./none", "d//none", "none/", "a/none", "/none/x" };
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		char text[PATH_MAX] = "unset";
+
+		if (realpath(wanted[i], text))
+			return 1;
+		printf("%s: %d %s\n", wanted[i], errno, text);
+	}
+	return fflush(stdout);
+}
+
 /* what only the kernel may touch: an error, no crash; the compiler must not see what it is */
 static int bad_pointers(void)
 {
@@ -270,6 +286,7 @@ static const struct {
 	}
 	VERB(read_a),
 	VERB(all_calls),
+	VERB(missing_realpath),
 	VERB(bad_pointers),
 	VERB(many),
 	VERB(killed),

@@ -203,6 +203,7 @@ static const struct {
 } verbs[] = {
 	{ "read_a", 1, 1 },
 	{ "all_calls", 3, 15 },
+	{ "missing_realpath", 0, 4 },
 	{ "bad_pointers", 0, 0 },
 	{ "many", 2900, 2900 },
 	{ "killed", 1, 1 },
