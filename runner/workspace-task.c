@@ -289,6 +289,8 @@ static void keep(struct wtask *t)
 static void __attribute__((noreturn)) fail(struct wtask *t, const char *what)
 {
 	fprintf(stderr, "qk: %s: %s\n", t->spec.id, what);
+	if (t->req->mode != QK_MODE_OFF)
+		leave_result(t, QK_FATE_REFUSED, what);
 	leave_status(t, QK_STATUS_RAN, QK_TASK_FAILED << 8);
 	_exit(QK_TASK_FAILED);
 }
