@@ -56,15 +56,20 @@ static bool read_switch(const char *name, bool unset)
 	qk_gmkx_fatal("qk: %s=%s: not on (1, yes) or off (0, no)", name, v);
 }
 
-/* Nothing may look done that is not: caching and recording of Makefile recipes are not here yet. */
+void qk_knobs_refuse_cache(void)
+{
+	qk_autofree char *cache = knob("CACHE");
+
+	if (cache && read_switch("CACHE", false))
+		qk_gmkx_fatal("qk: CACHE=%s: recipes of a Makefile are not cached in version %s", cache,
+			QK_VERSION);
+}
+
+/* Nothing may look done that is not: recording is not here yet. */
 static void refuse_missing(void)
 {
 	static const char *const missing[] = { "RECORD", "QK_RECORD" };
-	qk_autofree char *cache = knob("CACHE");
 
-	if (cache && (!strcmp(cache, "on") || !strcmp(cache, "1")))
-		qk_gmkx_fatal("qk: CACHE=%s: recipes of a Makefile are not cached in version %s", cache,
-			QK_VERSION);
 	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
 		qk_autofree char *v = knob(missing[i]);
 
@@ -79,6 +84,8 @@ void qk_knobs_read(struct qk_knobs *k)
 	*k = (struct qk_knobs){
 		.mode = read_mode(),
 		.wrap = read_switch("QK_WRAP", true),
+		.cache = read_switch("CACHE", true),
+		.skip_cache = read_switch("SKIP_CACHE", false),
 		.no_overlay = !read_switch("QK_SANDBOX_OVERLAY", true),
 		.report = knob("SANDBOX_REPORT"),
 		.run_report = knob("QK_REPORT"),

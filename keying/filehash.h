@@ -46,6 +46,8 @@ enum {
 	QK_FILEHASH_CACHED = 1 << 0,
 	/* A link counts as what it leads to (its text does not count). */
 	QK_FILEHASH_FOLLOW = 1 << 1,
+	/* Nothing is read nor looked up: for a watch alone. States have no content. */
+	QK_FILEHASH_STAT = 1 << 2,
 };
 
 /*
@@ -66,6 +68,12 @@ int qk_filehash_get(struct qk_filehash *f, const char *path, int flags, struct q
 /* What a look-up without reading can tell: kind only. Digest of a directory's sorted names. */
 int qk_filehash_listing(
 	struct qk_filehash *f, const char *path, struct qk_digest *ret, struct qk_err *err);
+
+/*
+ * While a watch is set, what stat says of every file looked at is added to it: equal digests before
+ * and after mean that none of them was touched in between. NULL ends it.
+ */
+void qk_filehash_watch(struct qk_filehash *f, struct qk_hasher *watch);
 
 /* How many files were read since _new, and their bytes: what the cache did not save. */
 void qk_filehash_cost(const struct qk_filehash *f, uint64_t *files, uint64_t *bytes);

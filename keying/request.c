@@ -28,6 +28,8 @@ enum request_tag {
 	TAG_SHELL,
 	TAG_MAKE,
 	TAG_MAKEFILES,
+	TAG_TASK,
+	TAG_PROJECT,
 	TAG_LISTS = 64, /* + enum qk_list */
 };
 
@@ -73,6 +75,10 @@ void qk_request_write(const struct qk_request *r, struct qk_buf *out)
 	qk_record_putstr(out, TAG_MAKE, r->make);
 	if (r->makefiles)
 		qk_record_putstr(out, TAG_MAKEFILES, r->makefiles);
+	if (r->task)
+		qk_record_put(out, TAG_TASK, r->task, r->task_len);
+	if (r->project)
+		qk_record_putstr(out, TAG_PROJECT, r->project);
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		for (size_t i = 0; i < r->lists[l].n; i++)
 			qk_record_putstr(out, TAG_LISTS + l, r->lists[l].v[i]);
@@ -90,6 +96,7 @@ static const char **string_field(struct qk_request *r, unsigned int tag)
 	case TAG_SHELL: return &r->shell;
 	case TAG_MAKE: return &r->make;
 	case TAG_MAKEFILES: return &r->makefiles;
+	case TAG_PROJECT: return &r->project;
 	default: return NULL;
 	}
 }
@@ -128,13 +135,17 @@ int qk_request_read(
 
 		if ((s || f.tag >= TAG_LISTS) && memchr(f.p, '\0', f.n))
 			return qk_fail(err, -EBADMSG, "request: field %u holds a NUL", f.tag);
-		if (s)
+		if (s) {
 			*s = qk_arena_strndup(&r->arena, f.p, f.n);
-		else if (f.tag >= TAG_LISTS && f.tag < TAG_LISTS + QK_N_LISTS)
+		} else if (f.tag == TAG_TASK) {
+			r->task = qk_arena_strndup(&r->arena, f.p, f.n);
+			r->task_len = f.n;
+		} else if (f.tag >= TAG_LISTS && f.tag < TAG_LISTS + QK_N_LISTS) {
 			qk_vec_push(&r->lists[f.tag - TAG_LISTS],
 				qk_arena_strndup(&r->arena, f.p, f.n));
-		else if (number_field(r, f.tag, qk_field_num(&f)) && f.n != sizeof(uint64_t))
+		} else if (number_field(r, f.tag, qk_field_num(&f)) && f.n != sizeof(uint64_t)) {
 			return qk_fail(err, -EBADMSG, "request: field %u holds no number", f.tag);
+		}
 	}
 	if (more < 0)
 		return qk_fail(err, -EBADMSG, "request: cut short");

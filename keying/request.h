@@ -65,6 +65,9 @@ struct qk_request {
 	const char *shell;  /* what the Makefile set as SHELL: words */
 	const char *make;   /* $(MAKE_COMMAND) */
 	const char *makefiles; /* MAKEFILES as the user had it; NULL = unset */
+	const char *task; /* a workspace task: its record (keying/taskspec.h); NULL: a recipe */
+	size_t task_len;
+	const char *project; /* of a task: its project's directory, relative to the root */
 	QK_VEC(const char *) lists[QK_N_LISTS];
 };
 

@@ -28,6 +28,7 @@ struct place {
 
 struct judging {
 	struct qk_report *rep;
+	const struct qk_report_places *known; /* or NULL */
 	struct qk_tasks tasks;
 	struct writer *writers;
 	struct place *places;
@@ -50,23 +51,32 @@ static const char *local(struct judging *jd, const struct qk_task *t, const char
 	return qk_arena_strndup(&jd->rep->arena, b.s, b.len);
 }
 
+/* An empty fix is none; others are n names. */
 static void add(struct judging *jd, struct qk_report_task *to, enum qk_kind kind, const char *path,
-	const char *others, const char *fix)
+	const char *const *others, size_t n, const char *fix)
 {
-	struct qk_finding f = { kind, path, others, fix, false };
+	struct qk_finding f = { .kind = kind, .path = path };
 
-	if (fix)
+	if (*fix)
 		f.fix = qk_arena_strdup(&jd->rep->arena, fix);
+	if (n)
+		f.others = qk_arena_alloc(&jd->rep->arena, (n + 1) * sizeof(*f.others));
+	for (size_t i = 0; i < n; i++)
+		f.others[i] = qk_arena_strdup(&jd->rep->arena, others[i]);
 	qk_vec_push(&to->findings, f);
 }
 
 static void add_read(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	enum qk_kind kind, const char *path)
 {
+	const char *project = kind == QK_KIND_DEPENDENCY ? jd->known->dependency(t->req.target, path) : NULL;
 	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
 
-	qk_fix_prerequisite(&fix, t->req.target, local(jd, t, path));
-	add(jd, to, kind, shown(jd, path), NULL, fix.s);
+	if (t->req.task)
+		qk_fix_field(&fix, &t->req, "inputs", path);
+	else
+		qk_fix_prerequisite(&fix, t->req.target, local(jd, t, path));
+	add(jd, to, kind, shown(jd, path), &project, project != NULL, fix.s);
 }
 
 static void add_write(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
@@ -74,25 +84,31 @@ static void add_write(struct judging *jd, struct qk_report_task *to, const struc
 {
 	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
 
-	qk_fix_variable(&fix, t->req.target, "QK_OUTPUTS", local(jd, t, path));
-	add(jd, to, kind, shown(jd, path), NULL, fix.s);
+	if (t->req.task)
+		qk_fix_field(&fix, &t->req, "outputs", path);
+	else
+		qk_fix_variable(&fix, t->req.target, "QK_OUTPUTS", local(jd, t, path));
+	add(jd, to, kind, shown(jd, path), NULL, 0, fix.s);
 }
 
-static enum qk_kind kind_of_read(const char *path, struct qk_verdict v)
+/* x is to wait for y. */
+static void fix_order(struct qk_buf *fix, const struct qk_task *x, const struct qk_task *y)
 {
-	static const char *const toolchain[] = { ".tool-versions", "mise.toml", ".nvmrc", ".node-version",
-		".npmrc", ".pnpmfile.cjs", "rust-toolchain", "rust-toolchain.toml" };
-	const char *base = qk_path_base(path);
-	size_t n = strlen(base);
+	if (x->req.task && y->req.task)
+		qk_fix_depends(fix, x->req.target, y->req.target);
+	else
+		qk_fix_prerequisite(fix, x->req.target, y->req.target);
+}
 
-	if (v.answer == QK_TOLERATED)
-		return v.reason == QK_BY_GRANT ? QK_KIND_GRANTED : QK_KIND_UNKEYED;
-	for (size_t i = 0; i < sizeof(toolchain) / sizeof(toolchain[0]); i++)
-		if (!strcmp(base, toolchain[i]))
-			return QK_KIND_TOOLCHAIN;
-	if (n > 5 && !strncmp(base, "tsconfig", 8) && !strcmp(base + n - 5, ".json"))
-		return QK_KIND_TSCONFIG;
-	return QK_KIND_READ;
+/* What the workspace knows makes more of a read outside the inputs. */
+static enum qk_kind kind_in_workspace(struct judging *jd, const struct qk_task *t, const char *path,
+	enum qk_kind kind)
+{
+	if (kind != QK_KIND_READ || !jd->known || !t->req.task)
+		return kind;
+	if (jd->known->manifest(path))
+		return QK_KIND_MANIFEST;
+	return jd->known->dependency(t->req.target, path) ? QK_KIND_DEPENDENCY : kind;
 }
 
 static bool is_left_written(const struct qk_trace_entry *e)
@@ -123,9 +139,8 @@ static bool judge_ordering(struct judging *jd, struct qk_report_task *to, const 
 
 		if (maker == t || qk_tasks_ordered(&jd->tasks, t, maker, &x, &y))
 			continue;
-		qk_fix_prerequisite(&fix, x->req.target, y->req.target);
-		add(jd, to, QK_KIND_ORDERING, shown(jd, e->path),
-			qk_arena_strdup(&jd->rep->arena, maker->name), fix.s);
+		fix_order(&fix, x, y);
+		add(jd, to, QK_KIND_ORDERING, shown(jd, e->path), &maker->name, 1, fix.s);
 		found = true;
 	}
 	return found;
@@ -134,7 +149,7 @@ static bool judge_ordering(struct judging *jd, struct qk_report_task *to, const 
 static void judge_read(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	const struct qk_trace_entry *e, const struct qk_judged *j)
 {
-	enum qk_kind kind = kind_of_read(e->path, j->read);
+	enum qk_kind kind = kind_in_workspace(jd, t, e->path, qk_kind_of_read(e->path, j->read));
 
 	if (!(e->flags & (QK_T_READ | QK_T_FOLLOWED)) || e->flags & QK_T_DIR)
 		return;
@@ -183,25 +198,24 @@ static void judge_writers(struct judging *jd, struct qk_report_task *to, const s
 	const struct qk_trace_entry *e)
 {
 	const struct writer *w = is_left_written(e) ? writers_of(jd, e->path) : NULL;
-	qk_autobuf struct qk_buf others = QK_BUF_INIT, fix = QK_BUF_INIT;
+	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
 	const struct qk_task *x = t, *y = t;
+	QK_VEC(const char *) others = { 0 };
 
 	for (size_t i = 0; w && i < w->tasks.n; i++) {
 		const struct qk_task *o = w->tasks.v[i];
 
 		if (o == t || !strcmp(o->name, t->name))
 			continue;
-		if (others.len)
-			qk_buf_addstr(&others, ", ");
-		qk_buf_addstr(&others, o->name);
+		qk_vec_push(&others, o->name);
 		/* the later one can wait for the earlier one, if it does not yet */
 		if (!fix.len && !qk_tasks_ordered(&jd->tasks, w->tasks.v[0] == t ? o : t,
 					w->tasks.v[0] == t ? t : w->tasks.v[0], &x, &y))
-			qk_fix_prerequisite(&fix, x->req.target, y->req.target);
+			fix_order(&fix, x, y);
 	}
-	if (others.len)
-		add(jd, to, QK_KIND_WRITERS, shown(jd, e->path),
-			qk_arena_strndup(&jd->rep->arena, others.s, others.len), fix.len ? fix.s : NULL);
+	if (others.n)
+		add(jd, to, QK_KIND_WRITERS, shown(jd, e->path), others.v, others.n, fix.s);
+	qk_vec_release(&others);
 }
 
 static void judge_unused(struct judging *jd, struct qk_report_task *to, const struct qk_task *t)
@@ -216,16 +230,24 @@ static void judge_unused(struct judging *jd, struct qk_report_task *to, const st
 				continue;
 			if (realpath(path, real) && qk_trace_find(&t->trace, real))
 				continue;
-			add(jd, to, QK_KIND_UNUSED, shown(jd, path), NULL, NULL);
+			add(jd, to, QK_KIND_UNUSED, shown(jd, path), NULL, 0, "");
 		}
 	}
 }
 
-static int by_kind_and_path(const void *a, const void *b)
+/* By kind and path; what lies in projects depended on, by project first. */
+static int in_order(const void *a, const void *b)
 {
 	const struct qk_finding *x = a, *y = b;
+	int paths = strcmp(x->path, y->path), others = 0;
 
-	return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(x->path, y->path);
+	if (x->kind != y->kind)
+		return (int)x->kind - (int)y->kind;
+	if (x->others && y->others)
+		others = strcmp(x->others[0], y->others[0]);
+	if (x->kind == QK_KIND_DEPENDENCY)
+		return others ? others : paths;
+	return paths ? paths : others;
 }
 
 static void tidy_findings(struct qk_report_task *t)
@@ -233,9 +255,9 @@ static void tidy_findings(struct qk_report_task *t)
 	size_t n = 0;
 
 	if (t->findings.n)
-		qsort(t->findings.v, t->findings.n, sizeof(*t->findings.v), by_kind_and_path);
+		qsort(t->findings.v, t->findings.n, sizeof(*t->findings.v), in_order);
 	for (size_t i = 0; i < t->findings.n; i++)
-		if (!n || by_kind_and_path(&t->findings.v[n - 1], &t->findings.v[i]))
+		if (!n || in_order(&t->findings.v[n - 1], &t->findings.v[i]))
 			t->findings.v[n++] = t->findings.v[i];
 	t->findings.n = n;
 }
@@ -287,10 +309,13 @@ static void set_standing(struct judging *jd, struct qk_report_task *to, enum qk_
 
 static void judge_standing(struct judging *jd, struct qk_report_task *to, const struct qk_task *t)
 {
+	to->workspace |= t->req.task != NULL;
 	if (t->refused)
 		set_standing(jd, to, QK_REFUSED_RUN, t->why);
 	else if (t->unsandboxed)
 		set_standing(jd, to, QK_UNSANDBOXED, t->why);
+	else if (t->restored)
+		set_standing(jd, to, QK_RESTORED, "restored");
 	else if (!t->lines)
 		set_standing(jd, to, QK_UNAUDITED, "its runner was killed");
 	else if (t->trace.incomplete)
@@ -347,9 +372,10 @@ static void judge_patterns(struct judging *jd, const struct qk_task *t)
 	}
 }
 
-void qk_report_read(struct qk_report *rep, const struct qk_session *session)
+void qk_report_read(struct qk_report *rep, const struct qk_session *session,
+	const struct qk_report_places *places)
 {
-	struct judging jd = { .rep = rep };
+	struct judging jd = { .rep = rep, .known = places };
 	struct writer *w, *next;
 
 	*rep = (struct qk_report){ .session = session };
@@ -368,7 +394,8 @@ void qk_report_read(struct qk_report *rep, const struct qk_session *session)
 		to = report_task(&jd, t->name);
 		judge_standing(&jd, to, t);
 		for (size_t k = 0; k < t->left.n; k++)
-			add(&jd, to, QK_KIND_LEFT, qk_arena_strdup(&rep->arena, t->left.v[k]), NULL, NULL);
+			add(&jd, to, QK_KIND_LEFT, qk_arena_strdup(&rep->arena, t->left.v[k]), NULL, 0,
+				"");
 		if (!t->trace.incomplete)
 			judge_task(&jd, to, t);
 		judge_patterns(&jd, t);

@@ -58,22 +58,13 @@ static void finding(struct qk_buf *out, const struct qk_finding *f)
 	member(out, f->kind == QK_KIND_LEFT ? "process" : "path", f->path);
 	if (f->kind == QK_KIND_ORDERING) {
 		qk_buf_addstr(out, ", ");
-		member(out, "madeBy", f->others);
+		member(out, "madeBy", f->others[0]);
 	}
 	if (f->kind == QK_KIND_WRITERS) {
-		qk_autofree char *copy = qk_strdup(f->others);
-		const char *sep = "";
-
 		qk_buf_addstr(out, ", \"others\": [");
-		for (char *s = copy, *end; s; s = end) {
-			end = strstr(s, ", ");
-			if (end) {
-				*end = '\0';
-				end += 2;
-			}
-			qk_buf_addstr(out, sep);
-			qk_json_string(out, s);
-			sep = ", ";
+		for (const char **o = f->others; *o; o++) {
+			qk_buf_addstr(out, o == f->others ? "" : ", ");
+			qk_json_string(out, *o);
 		}
 		qk_buf_addch(out, ']');
 	}
@@ -86,8 +77,38 @@ static void finding(struct qk_buf *out, const struct qk_finding *f)
 	qk_buf_addstr(out, " }");
 }
 
+/* Reads in projects depended on: an object with a list for each. False if there are none. */
+static bool by_project(struct qk_buf *out, const struct qk_report_task *t, const char *sep)
+{
+	const char *comma = "", *last = "";
+	bool any = false;
+
+	for (size_t i = 0; i < t->findings.n; i++) {
+		const struct qk_finding *f = &t->findings.v[i];
+
+		if (f->kind != QK_KIND_DEPENDENCY)
+			continue;
+		if (!any)
+			qk_buf_addf(out, "%s      \"%s\": {", sep, qk_kinds[f->kind].key);
+		if (!any || strcmp(last, f->others[0])) {
+			qk_buf_addf(out, "%s\n        ", any ? "\n        ]," : "");
+			qk_json_string(out, f->others[0]);
+			qk_buf_addstr(out, ": [");
+			comma = "";
+		}
+		qk_buf_addf(out, "%s\n          ", comma);
+		finding(out, f);
+		comma = ",";
+		last = f->others[0];
+		any = true;
+	}
+	if (any)
+		qk_buf_addstr(out, "\n        ]\n      }");
+	return any;
+}
+
 /* One task's findings, grouped under the keys of their kinds; kinds may share a key. */
-static void task(struct qk_buf *out, const struct qk_report_task *t)
+void qk_json_findings(struct qk_buf *out, const struct qk_report_task *t)
 {
 	const char *sep = "\n";
 
@@ -101,6 +122,11 @@ static void task(struct qk_buf *out, const struct qk_report_task *t)
 			repeated |= !strcmp(qk_kinds[e].key, key);
 		if (repeated)
 			continue;
+		if (k == QK_KIND_DEPENDENCY) {
+			if (by_project(out, t, sep))
+				sep = ",\n";
+			continue;
+		}
 		qk_buf_addf(out, "%s      \"%s\": [", sep, key);
 		for (size_t i = 0; i < t->findings.n; i++) {
 			if (strcmp(qk_kinds[t->findings.v[i].kind].key, key))
@@ -164,7 +190,7 @@ void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
 		qk_buf_addf(out, "%s\n    ", sep);
 		qk_json_string(out, t->name);
 		qk_buf_addstr(out, ": ");
-		task(out, t);
+		qk_json_findings(out, t);
 		sep = ",";
 	}
 	qk_buf_addstr(out, *sep ? "\n  },\n" : "},\n");
@@ -176,5 +202,14 @@ void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
 		member(out, "incomplete", rep->trouble);
 		qk_buf_addstr(out, ",\n");
 	}
-	qk_buf_addstr(out, "  \"packagesUnchecked\": {},\n  \"restored\": []\n}\n");
+	qk_buf_addstr(out, "  \"packagesUnchecked\": {},\n  \"restored\": [");
+	sep = "";
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		if (rep->tasks.v[i].standing != QK_RESTORED)
+			continue;
+		qk_buf_addf(out, "%s\n    ", sep);
+		qk_json_string(out, rep->tasks.v[i].name);
+		sep = ",";
+	}
+	qk_buf_addstr(out, *sep ? "\n  ]\n}\n" : "]\n}\n");
 }

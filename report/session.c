@@ -120,14 +120,16 @@ int qk_session_choose(
 {
 	struct qk_walls_host host = { 0 };
 	char why[512] = "";
-	int ret = qk_recorder_choose(recorder, &s->recorder, why, sizeof(why), err);
+	int ret = 0;
 
+	if (s->mode != QK_MODE_OFF)
+		ret = qk_recorder_choose(recorder, &s->recorder, why, sizeof(why), err);
 	if (ret)
 		return ret;
 	free(s->recorder_note);
 	s->recorder_note = qk_strdup(why);
 	if (s->mode == QK_MODE_ENFORCE)
-		qk_walls_probe(s->run, no_overlay, &host);
+		qk_walls_probe(s->run, no_overlay, s->recorder == QK_RECORDER_SECCOMP, &host);
 	s->backend = host.backend;
 	free(s->backend_note);
 	s->backend_note = backend_note(&host);

@@ -28,7 +28,7 @@ struct qk_task {
 	struct qk_strv left, stray;
 	char *why;              /* for the standing that is not AUDITED */
 	unsigned int lines;     /* results that count as a task's */
-	unsigned int submakes, unsandboxed, refused;
+	unsigned int submakes, unsandboxed, refused, restored;
 	bool failed;
 };
 

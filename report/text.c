@@ -7,13 +7,18 @@ static const char *plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
+/* True if a terminal shows all of s and obeys none of it: no control byte, no C1 control (UTF-8). */
+static bool is_printable(const char *str)
+{
+	for (const unsigned char *s = (const unsigned char *)str; *s; s++)
+		if (*s < ' ' || *s == 0x7f || (*s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0))
+			return false;
+	return true;
+}
+
 void qk_text_name(struct qk_buf *out, const char *name)
 {
-	bool odd = false;
-
-	for (const unsigned char *s = (const unsigned char *)name; *s; s++)
-		odd |= *s < ' ' || *s == 0x7f;
-	if (!odd) {
+	if (is_printable(name)) {
 		qk_buf_addstr(out, name);
 		return;
 	}
@@ -23,7 +28,7 @@ void qk_text_name(struct qk_buf *out, const char *name)
 			qk_buf_addstr(out, "\\n");
 		else if (*s == '\t')
 			qk_buf_addstr(out, "\\t");
-		else if (*s < ' ' || *s == 0x7f)
+		else if (*s < ' ' || *s == 0x7f || (*s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0))
 			qk_buf_addf(out, "\\%03o", *s);
 		else {
 			if (*s == '"' || *s == '\\')
@@ -34,37 +39,70 @@ void qk_text_name(struct qk_buf *out, const char *name)
 	qk_buf_addch(out, '"');
 }
 
+/* Length of "target:" in a rule; 0 where the line is no rule. */
+static size_t rule_left(const char *fix)
+{
+	const char *colon = strstr(fix, ": ");
+
+	return colon && !strstr(fix, " += ") ? (size_t)(colon - fix) + 1 : 0;
+}
+
+/* True if the words hold word, which begins with a blank as each of them does. */
+static bool has_word(const char *words, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *s = words; (s = strstr(s, word)); s += n)
+		if (!s[n] || s[n] == ' ')
+			return true;
+	return false;
+}
+
 /*
  * The fix lines of the findings from i to end: prerequisites of one target in one line, the others
- * one line each, at most QK_TEXT_PATHS lines.
+ * one line each, at most QK_TEXT_PATHS lines. What a terminal cannot show is left to the JSON report.
  */
 static void print_fixes(struct qk_buf *out, const struct qk_report_task *t, size_t i, size_t end)
 {
-	const char *last = "";
-	size_t last_left = 0, lines = 0;
 	qk_autobuf struct qk_buf line = QK_BUF_INIT;
+	size_t left = 0, lines = 0;
 
 	for (; i < end; i++) {
-		const char *fix = t->findings.v[i].fix, *colon;
-		size_t left;
+		const struct qk_finding *f = &t->findings.v[i];
+		size_t n = f->fix ? rule_left(f->fix) : 0;
 
-		if (!fix || t->findings.v[i].shared || !strcmp(fix, last))
+		if (!f->fix || f->shared || !strcmp(f->fix, line.s) || !is_printable(f->fix))
 			continue;
-		colon = strstr(fix, ": ");
-		left = colon ? (size_t)(colon - fix) + 1 : 0;
-		if (left && left == last_left && !strncmp(fix, last, left) && !strstr(fix, " += ")) {
-			qk_buf_addstr(&line, fix + left);
-		} else {
-			if (++lines > QK_TEXT_PATHS)
-				break;
-			qk_buf_addstr(&line, line.len ? "\n" : "");
-			qk_buf_addf(&line, "    fix: %s", fix);
+		if (n && n == left && !strncmp(f->fix, line.s, n)) {
+			if (f->kind != QK_KIND_ORDERING || !has_word(line.s + left, f->fix + n))
+				qk_buf_addstr(&line, f->fix + n);
+			continue;
 		}
-		last = fix;
-		last_left = left;
+		if (lines++)
+			qk_buf_addf(out, "    fix: %s\n", line.s);
+		qk_buf_reset(&line);
+		if (lines > QK_TEXT_PATHS)
+			return;
+		qk_buf_addstr(&line, f->fix);
+		left = n;
 	}
-	for (char *s = line.s, *one; line.len && (one = strsep(&s, "\n"));)
-		qk_buf_addf(out, "%s\n", one);
+	if (lines)
+		qk_buf_addf(out, "    fix: %s\n", line.s);
+}
+
+/* The projects of the findings from i to end, each once with how many are in it. */
+static void print_by_project(struct qk_buf *out, const struct qk_report_task *t, size_t i, size_t end)
+{
+	while (i < end) {
+		const char *project = t->findings.v[i].others[0];
+		size_t n = 0;
+
+		for (; i < end && !strcmp(t->findings.v[i].others[0], project); i++)
+			n++;
+		qk_buf_addstr(out, "      ");
+		qk_text_name(out, project);
+		qk_buf_addf(out, " (%zu)\n", n);
+	}
 }
 
 /* The findings of one kind, from position i on; returns where the next kind begins. */
@@ -72,14 +110,23 @@ static size_t print_kind(struct qk_buf *out, const struct qk_report *rep,
 	const struct qk_report_task *t, size_t i)
 {
 	const struct qk_kind_info *info = &qk_kinds[t->findings.v[i].kind];
+	bool enforce = rep->session->mode == QK_MODE_ENFORCE;
 	size_t end = i, n = 0, shown = 0;
+	const char *heading;
 
 	for (; end < t->findings.n && t->findings.v[end].kind == t->findings.v[i].kind; end++)
 		n += !t->findings.v[end].shared;
 	if (!info->listed || !n)
 		return end;
-	qk_buf_addf(out, "    %zu %s\n", n,
-		rep->session->mode == QK_MODE_ENFORCE ? info->enforce : info->audit);
+	heading = enforce ? info->enforce : info->audit;
+	if (t->workspace && info->workspace[enforce])
+		heading = info->workspace[enforce];
+	qk_buf_addf(out, "    %zu %s\n", n, heading);
+	if (t->findings.v[i].kind == QK_KIND_DEPENDENCY) {
+		print_by_project(out, t, i, end);
+		print_fixes(out, t, i, end);
+		return end;
+	}
 	for (size_t k = i; k < end && shown < QK_TEXT_PATHS; k++) {
 		const struct qk_finding *f = &t->findings.v[k];
 
@@ -88,9 +135,12 @@ static size_t print_kind(struct qk_buf *out, const struct qk_report *rep,
 		shown++;
 		qk_buf_addstr(out, "      ");
 		qk_text_name(out, f->path);
-		if (f->others) {
-			qk_buf_addstr(out, f->kind == QK_KIND_ORDERING ? ", made by " : ", by ");
-			qk_text_name(out, f->others);
+		for (const char **o = f->others; o && *o; o++) {
+			if (o == f->others)
+				qk_buf_addstr(out, f->kind == QK_KIND_ORDERING ? ", made by " : ", by ");
+			else
+				qk_buf_addstr(out, ", ");
+			qk_text_name(out, *o);
 		}
 		qk_buf_addch(out, '\n');
 	}
@@ -124,13 +174,18 @@ static void print_top(struct qk_buf *out, const struct qk_report *rep)
 {
 	static const struct {
 		enum qk_kind kind;
-		const char *heading;
+		const char *heading, *workspace;
 	} kinds[] = {
-		{ QK_KIND_READ, "read by many tasks, a prerequisite of none of them" },
-		{ QK_KIND_GRANTED, "read by many tasks, a prerequisite of none of them (QK_ALLOW_READ)" },
-		{ QK_KIND_WRITE, "written by many tasks, an output of none of them" },
+		{ QK_KIND_READ, "read by many tasks, a prerequisite of none of them",
+			"read by many tasks, likely by the tools their commands start through" },
+		{ QK_KIND_GRANTED, "read by many tasks, a prerequisite of none of them (QK_ALLOW_READ)", NULL },
+		{ QK_KIND_WRITE, "written by many tasks, an output of none of them", NULL },
 	};
 
+	bool workspace = false;
+
+	for (size_t i = 0; i < rep->tasks.n; i++)
+		workspace |= rep->tasks.v[i].workspace;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		size_t n = 0;
 
@@ -140,11 +195,13 @@ static void print_top(struct qk_buf *out, const struct qk_report *rep)
 			if (s->kind != kinds[k].kind || ++n > QK_TEXT_PATHS)
 				continue;
 			if (n == 1)
-				qk_buf_addf(out, "  %s:\n", kinds[k].heading);
+				qk_buf_addf(out, "  %s:\n",
+					workspace && kinds[k].workspace ? kinds[k].workspace
+									: kinds[k].heading);
 			qk_buf_addstr(out, "    ");
 			qk_text_name(out, s->path);
 			qk_buf_addf(out, " (%zu tasks)\n", s->tasks);
-			if (s->fix)
+			if (s->fix && is_printable(s->fix))
 				qk_buf_addf(out, "    fix: %s\n", s->fix);
 		}
 		if (n > QK_TEXT_PATHS)
@@ -241,8 +298,39 @@ static void print_standing(struct qk_buf *out, const struct qk_report *rep, enum
 		}
 		if (n > QK_TEXT_PATHS)
 			qk_buf_addf(out, " and %zu more", n - QK_TEXT_PATHS);
-		qk_buf_addf(out, " (%s)\n", t->why);
+		qk_buf_addstr(out, " (");
+		qk_text_name(out, t->why);
+		qk_buf_addstr(out, ")\n");
 	}
+}
+
+/* What nearly every task does, once: how many of a kind, by how many tasks. */
+static void print_count(struct qk_buf *out, const struct qk_report *rep, enum qk_kind kind,
+	const char *what)
+{
+	size_t tasks = 0, n = 0;
+
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		const struct qk_report_task *t = &rep->tasks.v[i];
+		size_t before = n;
+
+		for (size_t k = 0; k < t->findings.n; k++)
+			n += t->findings.v[k].kind == kind;
+		tasks += n > before;
+	}
+	if (n)
+		qk_buf_addf(out, "  %s: %zu read%s by %zu task%s\n", what, n, plural(n), tasks,
+			plural(tasks));
+}
+
+static void print_restored(struct qk_buf *out, const struct qk_report *rep)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rep->tasks.n; i++)
+		n += rep->tasks.v[i].standing == QK_RESTORED;
+	if (n)
+		qk_buf_addf(out, "  %zu task%s restored from the cache, so not checked\n", n, plural(n));
 }
 
 static void print_head(struct qk_buf *out, const struct qk_report *rep, size_t checked, size_t beyond)
@@ -279,6 +367,7 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	else
 		qk_buf_addstr(out, s->mode == QK_MODE_ENFORCE ? "Sandbox enforce: no task was checked\n"
 							      : "Sandbox audit: no task was checked\n");
+	print_count(out, rep, QK_KIND_MANIFEST, "package.json of workspace packages");
 	print_top(out, rep);
 	for (size_t i = 0; i < rep->tasks.n; i++)
 		if (qk_report_went_beyond(&rep->tasks.v[i]))
@@ -286,13 +375,16 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	print_shared(out, rep, QK_KIND_TOOLCHAIN, "toolchain configuration read:");
 	print_shared(out, rep, QK_KIND_UNKEYED, "read, which the sandbox allows, but not declared:");
 	print_git_writers(out, rep);
+	print_restored(out, rep);
 	print_standing(out, rep, QK_UNSANDBOXED, "ran unsandboxed");
 	print_standing(out, rep, QK_UNAUDITED, "not audited");
 	print_standing(out, rep, QK_REFUSED_RUN, "refused");
 	for (size_t i = 0; i < rep->notices.n; i++) {
 		const struct qk_report_notice *n = &rep->notices.v[i];
 
-		qk_buf_addf(out, "  %s: '%s' matches nothing (", n->variable, n->pattern);
+		qk_buf_addf(out, "  %s: '", n->variable);
+		qk_text_name(out, n->pattern);
+		qk_buf_addstr(out, "' matches nothing (");
 		qk_text_name(out, n->task);
 		qk_buf_addstr(out, ")\n");
 	}
