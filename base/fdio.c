@@ -212,7 +212,7 @@ static int move_up(struct removal *rm, int dirfd, const char *path)
 
 	for (;;) {
 		snprintf(name, sizeof(name), ".qk.deep.%u", rm->moved++);
-		if (!renameat2(dirfd, path, rm->top, name, RENAME_NOREPLACE))
+		if (!syscall(SYS_renameat2, dirfd, path, rm->top, name, RENAME_NOREPLACE))
 			return 0;
 		if (errno != EEXIST)
 			return -errno;

@@ -15,8 +15,8 @@
 struct qk_finding {
 	enum qk_kind kind;
 	const char *path;   /* relative to where the top make started; for LEFT the process */
-	const char *others; /* ORDERING: the target that makes it; WRITERS: the others, ", " between;
-			     * DEPENDENCY: the project it is in */
+	const char **others; /* NULL-terminated; ORDERING: the target that makes it; WRITERS: the others;
+			      * DEPENDENCY: the project it is in; NULL for the other kinds */
 	const char *fix;    /* make syntax; NULL if no line mends it */
 	bool shared;        /* many tasks have it: the text lists it once, at the top */
 };
