@@ -31,6 +31,8 @@ enum qk_event {
 	QK_EV_FOLLOW, /* a symbolic link passed on the way to something else */
 	QK_EV_PRESENT, /* looked up and found, contents not read */
 	QK_EV_ABSENT,  /* looked up in vain */
+	QK_EV_WANT,    /* after ABSENT: it was to be opened for reading */
+	QK_EV_KEEP,    /* before WRITE or CREATE: what stood there, if anything, is not cut off first */
 };
 
 /* What is known of one path after the last event. */
@@ -47,6 +49,9 @@ enum qk_touch {
 	QK_T_DIR = 1 << 9,      /* is, or last was, a directory */
 	QK_T_META = 1 << 10,
 	QK_T_READ_OWN = 1 << 11, /* read after the task wrote it */
+	/* Only where look-ups are kept: what a change of the task's own took over from before. */
+	QK_T_WANTED = 1 << 12, /* ABSENT, and its contents would have been read */
+	QK_T_KEPT = 1 << 13,   /* changed with its contents, if there were any, left in */
 };
 
 struct qk_trace_entry {

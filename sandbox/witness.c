@@ -146,6 +146,7 @@ static void do_open(struct qk_witness *w, const struct qk_deed *d, uint64_t flag
 	bool reads = mode != O_WRONLY && !(mode == O_RDWR && flags & O_TRUNC);
 	bool writes = mode != O_RDONLY || flags & O_TRUNC;
 	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+	bool keeps = writes && !(flags & O_TRUNC) && !exclusive;
 	const struct qk_place *p = &w->a;
 
 	resolve(w, d, flags & O_NOFOLLOW || exclusive ? QK_RESOLVE_NOFOLLOW : 0);
@@ -154,10 +155,14 @@ static void do_open(struct qk_witness *w, const struct qk_deed *d, uint64_t flag
 		return;
 	}
 	if (p->err) {
-		if (flags & O_CREAT && can_make(w, d->pid, p))
+		if (flags & O_CREAT && can_make(w, d->pid, p)) {
+			if (keeps)
+				event(w, QK_EV_KEEP, p);
 			event(w, QK_EV_CREATE, p);
-		else
+		} else {
 			seen(w, p);
+			event(w, QK_EV_WANT, p);
+		}
 		return;
 	}
 	if (exclusive || S_ISLNK(p->st.st_mode) ||
@@ -174,6 +179,8 @@ static void do_open(struct qk_witness *w, const struct qk_deed *d, uint64_t flag
 	} else {
 		if (reads)
 			event(w, QK_EV_READ, p);
+		if (keeps)
+			event(w, QK_EV_KEEP, p);
 		if (writes)
 			event(w, QK_EV_WRITE, p);
 	}
@@ -383,10 +390,12 @@ static void do_remove(struct qk_witness *w, const struct qk_deed *d, bool dir)
 static void do_truncate(struct qk_witness *w, const struct qk_deed *d)
 {
 	resolve(w, d, 0);
-	if (!w->a.err && S_ISREG(w->a.st.st_mode) && may(d->pid, &w->a, W_OK))
+	if (!w->a.err && S_ISREG(w->a.st.st_mode) && may(d->pid, &w->a, W_OK)) {
+		event(w, QK_EV_KEEP, &w->a);
 		event(w, QK_EV_WRITE, &w->a);
-	else
+	} else {
 		seen(w, &w->a);
+	}
 }
 
 void qk_witness_call(struct qk_witness *w, const struct qk_deed *d)
