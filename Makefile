@@ -12,11 +12,13 @@ O := build$(if $(filter 1,$(SAN)),/san)
 
 QK_WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
 	-Wpointer-arith -Wwrite-strings -Wvla -Wundef $(if $(filter 1,$(W)),-Werror)
-QK_CFLAGS := -std=c11 -D_GNU_SOURCE -DQK_VERSION='"$(VERSION)"' -I. -fvisibility=hidden $(QK_WARN) -MMD -MP -MF $@.d
+QK_CFLAGS := -std=c11 -D_GNU_SOURCE -DQK_VERSION='"$(VERSION)"' -I. -fvisibility=hidden $(QK_WARN)
 # The plugin lives in make's process, where AddressSanitizer's run time cannot come first.
 SAN_CFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 SAN_LOFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=undefined -fsanitize-undefined-trap-on-error)
 # What keying/ needs beside libc; the runner uses none of those parts.
+# One dependency file for each object: foo.o and foo.lo may be compiled differently.
+DEPS = -MMD -MP -MF $@.d
 QK_LIBS := -lgit2 -lyaml
 RUNNER_LDFLAGS := $(if $(filter 1,$(SAN)),,-static)
 
@@ -53,12 +55,12 @@ all: $(PLUGIN_SO) $(RUNNER_SH) $(QK) ## build the plugin, the runner and the qk 
 $O/obj/%.o: %.c
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
-	$Q$(CC) $(QK_CFLAGS) $(SAN_CFLAGS) $(CFLAGS) -c -o $@ $<
+	$Q$(CC) $(QK_CFLAGS) $(DEPS) $(SAN_CFLAGS) $(CFLAGS) -c -o $@ $<
 
 $O/obj/%.lo: %.c
 	$(call SAY,CC,"$< (PIC)")
 	@mkdir -p $(@D)
-	$Q$(CC) $(QK_CFLAGS) -fPIC $(SAN_LOFLAGS) $(CFLAGS) -c -o $@ $<
+	$Q$(CC) $(QK_CFLAGS) $(DEPS) -fPIC $(SAN_LOFLAGS) $(CFLAGS) -c -o $@ $<
 
 $O/libqk.a: $(call OBJ,$(BASE) $(SANDBOX) $(REPORT) $(KEYING))
 	$(call SAY,AR,$@)
@@ -93,7 +95,7 @@ LDFLAGS_static := -static
 $(PROBE_BIN): $O/tests/probes/%: tests/probes/%.c
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
-	$Q$(CC) $(QK_CFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS_$*) -lpthread
+	$Q$(CC) $(QK_CFLAGS) $(DEPS) $(CFLAGS) -o $@ $< $(LDFLAGS_$*) -lpthread
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
 
@@ -122,7 +124,7 @@ $(HARNESS_BIN): $(call OBJ,$(HARNESS)) $O/libqk.a
 $O/bench/interleave: bench/interleave.c
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
-	$Q$(CC) $(QK_CFLAGS) $(CFLAGS) -o $@ $<
+	$Q$(CC) $(QK_CFLAGS) $(DEPS) $(CFLAGS) -o $@ $<
 
 .PHONY: check unit demo bench help install uninstall clean
 

@@ -15,15 +15,15 @@ for p in lua5.4 zlib; do
 		;;
 	lua5.4) make="make -j2 -s -C lua5.4/src generic" clean="make -s -C lua5.4/src clean" ;;
 	esac
-	with="MAKEFILES=$QK/qk.mk $make 2>/dev/null >/dev/null SANDBOX"
+	with="MAKEFILES=$QK/qk.mk $make >/dev/null 2>&1 SANDBOX"
 	# Headers are read without being declared in places: opened, so that enforce can build it.
 	allow="QK_ALLOW_READ=$WORK/$p"
 	echo "  $p:"
 	if command -v strace >/dev/null; then
-		compare -s "$clean >/dev/null" "plain=$make >/dev/null" "audit=$with=audit" \
+		compare -s "$clean >/dev/null" "plain=$make >/dev/null 2>&1" "audit=$with=audit" \
 			"enforce=$with=enforce $allow" "audit, strace=QK_RECORDER=strace $with=audit"
 	else
-		compare -s "$clean >/dev/null" "plain=$make >/dev/null" "audit=$with=audit" \
+		compare -s "$clean >/dev/null" "plain=$make >/dev/null 2>&1" "audit=$with=audit" \
 			"enforce=$with=enforce $allow"
 	fi
 done

@@ -134,7 +134,8 @@ int main(int argc, char **argv)
 		}
 		*eq = 0;
 		c[n] = (struct command){ argv[optind], eq + 1,
-			calloc((size_t)rounds, sizeof(double)), calloc((size_t)rounds, sizeof(double)) };
+			calloc((size_t)rounds, sizeof(double)),
+			calloc((size_t)rounds, sizeof(double)) };
 		if (!c[n].wall || !c[n].cpu)
 			return 2;
 	}

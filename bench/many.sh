@@ -12,6 +12,6 @@ X
 for f in many grants; do
 	{ printf 'include %s/qk.mk\n' "$QK"; cat $f.mk; } >with-$f.mk
 	echo "  $f:"
-	compare -u 1 "plain=make -f $f.mk" "audit=make -f with-$f.mk SANDBOX=audit 2>/dev/null" \
-		"enforce=make -f with-$f.mk SANDBOX=enforce 2>/dev/null"
+	compare -u 1 "plain=make -r -f $f.mk" "audit=make -r -f with-$f.mk SANDBOX=audit 2>/dev/null" \
+		"enforce=make -r -f with-$f.mk SANDBOX=enforce 2>/dev/null"
 done

@@ -1,6 +1,7 @@
 #include "gmk-plugin/recipe.h"
 
 #include "base/fdio.h"
+#include "base/path.h"
 #include "gmk-plugin/deep.h"
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/plugin.h"
@@ -110,6 +111,32 @@ static bool is_off(const char *target, const char *value)
 	return true;
 }
 
+/* Where each scratch directory was declared, as absolute paths. */
+static struct {
+	struct qk_strv dirs, targets;
+} scratches;
+
+/*
+ * Every task empties its scratch directories before it runs, so no two may share or nest one. make
+ * does not say what a target declares before its recipe is due: the second one stops the run.
+ */
+static void keep_scratches_apart(const struct qk_request *r)
+{
+	for (size_t i = 0; i < r->lists[QK_LIST_SCRATCH].n; i++) {
+		qk_autofree char *dir = qk_path_join(r->cwd, r->lists[QK_LIST_SCRATCH].v[i]);
+
+		for (size_t k = 0; k < scratches.dirs.n; k++)
+			if (strcmp(scratches.targets.v[k], r->target) &&
+				(qk_path_under(dir, scratches.dirs.v[k]) ||
+					qk_path_under(scratches.dirs.v[k], dir)))
+				qk_gmkx_fatal("qk: QK_SCRATCH '%s' of %s and '%s' of %s: one is or lies in "
+					      "the other, and each is emptied before its task runs",
+					dir, r->target, scratches.dirs.v[k], scratches.targets.v[k]);
+		qk_strv_push(&scratches.dirs, dir);
+		qk_strv_push(&scratches.targets, r->target);
+	}
+}
+
 static char *append_request(const struct qk_request *r)
 {
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
@@ -179,6 +206,7 @@ char *qk_recipe_request(void)
 	r.makefiles = qk_plugin.makefiles;
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		add_words(&r, (enum qk_list)l, parts.v[4 + l]);
+	keep_scratches_apart(&r);
 	qk_deep_siblings(target, add_siblings, &r);
 	value = append_request(&r);
 	if (slips_past(&r, parts.v[1])) {

@@ -17,7 +17,7 @@ struct qk_finding {
 	const char *path;   /* relative to where the top make started; for LEFT the process */
 	const char *others; /* ORDERING: the target that makes it; WRITERS: the others, ", " between */
 	const char *fix;    /* make syntax; NULL if no line mends it */
-	bool shared;        /* a read that many tasks have: the text lists it once, at the top */
+	bool shared;        /* many tasks have it: the text lists it once, at the top */
 };
 
 enum qk_standing {
@@ -40,8 +40,9 @@ struct qk_report_notice {
 	const char *task, *variable, *pattern;
 };
 
-/* A path that at least three tasks, and a quarter of those that went beyond, read undeclared. */
+/* A path that at least three tasks, and a quarter of those that went beyond, read or wrote undeclared. */
 struct qk_report_shared {
+	enum qk_kind kind; /* READ, GRANTED or WRITE */
 	const char *path;
 	size_t tasks;
 	const char *fix; /* one rule for all of them; NULL where they are of different makes */
@@ -52,7 +53,7 @@ struct qk_report {
 	const struct qk_session *session;
 	QK_VEC(struct qk_report_task) tasks; /* in the order in which they started */
 	QK_VEC(struct qk_report_notice) notices;
-	QK_VEC(struct qk_report_shared) shared; /* by number of tasks, most first */
+	QK_VEC(struct qk_report_shared) shared; /* by kind, then number of tasks, most first */
 	char *trouble; /* why the logs could not be read to the end; NULL = they could */
 };
 

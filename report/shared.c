@@ -6,7 +6,9 @@
 enum { AT_LEAST = 3 };
 
 struct path {
+	char *key; /* the kind's number, a blank, the path */
 	const char *path;
+	enum qk_kind kind;
 	size_t tasks;
 	QK_VEC(struct qk_finding *) findings;
 	UT_hash_handle hh;
@@ -14,7 +16,7 @@ struct path {
 
 static bool can_be_shared(enum qk_kind kind)
 {
-	return kind == QK_KIND_READ || kind == QK_KIND_GRANTED;
+	return kind == QK_KIND_READ || kind == QK_KIND_GRANTED || kind == QK_KIND_WRITE;
 }
 
 /* "a.o: x.h" and "b.o: x.h" as "a.o b.o: x.h"; NULL if their right sides differ. */
@@ -41,6 +43,8 @@ static int most_first(const void *a, const void *b)
 {
 	const struct qk_report_shared *x = a, *y = b;
 
+	if (x->kind != y->kind)
+		return (int)x->kind - (int)y->kind;
 	if (x->tasks != y->tasks)
 		return x->tasks < y->tasks ? 1 : -1;
 	return strcmp(x->path, y->path);
@@ -57,14 +61,18 @@ void qk_shared_find(struct qk_report *rep)
 		beyond += qk_report_went_beyond(t);
 		for (size_t k = 0; k < t->findings.n; k++) {
 			struct qk_finding *f = &t->findings.v[k];
+			qk_autofree char *key = NULL;
 
 			if (!can_be_shared(f->kind))
 				continue;
-			HASH_FIND_STR(paths, f->path, p);
+			key = qk_asprintf("%d %s", (int)f->kind, f->path);
+			HASH_FIND_STR(paths, key, p);
 			if (!p) {
 				p = qk_zalloc(sizeof(*p));
+				p->key = qk_steal(&key);
 				p->path = f->path;
-				HASH_ADD_KEYPTR(hh, paths, p->path, strlen(p->path), p);
+				p->kind = f->kind;
+				HASH_ADD_KEYPTR(hh, paths, p->key, strlen(p->key), p);
 			}
 			p->tasks++;
 			qk_vec_push(&p->findings, f);
@@ -72,7 +80,8 @@ void qk_shared_find(struct qk_report *rep)
 	}
 	HASH_ITER(hh, paths, p, next) {
 		if (p->tasks >= AT_LEAST && 4 * p->tasks >= beyond) {
-			struct qk_report_shared s = { p->path, p->tasks, joined_fix(&rep->arena, p) };
+			struct qk_report_shared s = { p->kind, p->path, p->tasks,
+				joined_fix(&rep->arena, p) };
 
 			for (size_t i = 0; i < p->findings.n; i++)
 				p->findings.v[i]->shared = true;
@@ -80,6 +89,7 @@ void qk_shared_find(struct qk_report *rep)
 		}
 		HASH_DEL(paths, p);
 		qk_vec_release(&p->findings);
+		free(p->key);
 		free(p);
 	}
 	if (rep->shared.n)

@@ -1,5 +1,5 @@
 /*
- * Reads that many tasks have in common: one line for all of them says more than one each.
+ * Findings that many tasks have in common: one line for all of them says more than one each.
  */
 #ifndef QK_REPORT_SHARED_H
 #define QK_REPORT_SHARED_H

@@ -119,23 +119,37 @@ static void print_task(struct qk_buf *out, const struct qk_report *rep, const st
 		i = print_kind(out, rep, t, i);
 }
 
-/* What many tasks read undeclared, with one rule for all of them. */
+/* What many tasks read or wrote undeclared, with one rule for all of them. */
 static void print_top(struct qk_buf *out, const struct qk_report *rep)
 {
-	if (!rep->shared.n)
-		return;
-	qk_buf_addstr(out, "  read by many tasks, a prerequisite of none of them:\n");
-	for (size_t i = 0; i < rep->shared.n && i < QK_TEXT_PATHS; i++) {
-		const struct qk_report_shared *s = &rep->shared.v[i];
+	static const struct {
+		enum qk_kind kind;
+		const char *heading;
+	} kinds[] = {
+		{ QK_KIND_READ, "read by many tasks, a prerequisite of none of them" },
+		{ QK_KIND_GRANTED, "read by many tasks, a prerequisite of none of them (QK_ALLOW_READ)" },
+		{ QK_KIND_WRITE, "written by many tasks, an output of none of them" },
+	};
 
-		qk_buf_addstr(out, "    ");
-		qk_text_name(out, s->path);
-		qk_buf_addf(out, " (%zu tasks)\n", s->tasks);
-		if (s->fix)
-			qk_buf_addf(out, "    fix: %s\n", s->fix);
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < rep->shared.n; i++) {
+			const struct qk_report_shared *s = &rep->shared.v[i];
+
+			if (s->kind != kinds[k].kind || ++n > QK_TEXT_PATHS)
+				continue;
+			if (n == 1)
+				qk_buf_addf(out, "  %s:\n", kinds[k].heading);
+			qk_buf_addstr(out, "    ");
+			qk_text_name(out, s->path);
+			qk_buf_addf(out, " (%zu tasks)\n", s->tasks);
+			if (s->fix)
+				qk_buf_addf(out, "    fix: %s\n", s->fix);
+		}
+		if (n > QK_TEXT_PATHS)
+			qk_buf_addf(out, "    and %zu more\n", n - QK_TEXT_PATHS);
 	}
-	if (rep->shared.n > QK_TEXT_PATHS)
-		qk_buf_addf(out, "    and %zu more\n", rep->shared.n - QK_TEXT_PATHS);
 }
 
 struct counted {

@@ -264,23 +264,26 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 	return qk_mkdirs(t->layer, err);
 }
 
+/* The line is not run: a result that says so, and one line. */
+static void __attribute__((noreturn)) refuse(struct task *t, const struct qk_err *err, const char *advice)
+{
+	t->result.why = t->result.why ? t->result.why : qk_strdup(err->msg);
+	t->result.fate = QK_FATE_REFUSED;
+	t->result.status = QK_TASK_FAILED << 8;
+	append_result(t);
+	fprintf(stderr, "qk: %s: not run: %s%s\n", t->req->target, err->msg, advice);
+	_exit(QK_TASK_FAILED);
+}
+
 /* The line could not be held or recorded: under enforce it fails, under audit it runs all the same. */
 static void __attribute__((noreturn)) give_up(struct task *t, const struct qk_err *err)
 {
-	const struct qk_request *r = t->req;
-
+	if (t->req->mode == QK_MODE_ENFORCE)
+		refuse(t, err, " (QK_SANDBOX = off for this target runs it unsandboxed)");
 	t->result.why = qk_strdup(err->msg);
-	if (r->mode == QK_MODE_ENFORCE) {
-		t->result.fate = QK_FATE_REFUSED;
-		t->result.status = QK_TASK_FAILED << 8;
-		append_result(t);
-		fprintf(stderr, "qk: %s: not run: %s (QK_SANDBOX = off for this target runs it unsandboxed)\n",
-			r->target, err->msg);
-		_exit(QK_TASK_FAILED);
-	}
 	t->result.fate = QK_FATE_UNSANDBOXED;
 	append_result(t);
-	qk_task_exec(t->argv.v, t->env.v, r->make);
+	qk_task_exec(t->argv.v, t->env.v, t->req->make);
 }
 
 static void settle(struct task *t, const struct qk_run_result *ran, int *status)
@@ -332,7 +335,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	if (r->off)
 		exec_plainly(&t, QK_FATE_UNSANDBOXED, "QK_SANDBOX = off");
 	if (empty_scratches(&t, &err))
-		give_up(&t, &err);
+		refuse(&t, &err, ""); /* audit has no say: it is the declaration that is wrong */
 	declare_all(&t);
 	if (r->mode == QK_MODE_ENFORCE) {
 		if (r->backend == QK_BACKEND_NONE) {

@@ -64,8 +64,8 @@ const struct qk_call qk_calls[] = {
 	CALL(HANDLE, 304, 342, 265, N, N, N, N, N, 0, 0),    /* open_by_handle_at */
 	CALL(VIEW, 161, 61, 51, N, N, N, N, N, 0, 0),        /* chroot */
 	CALL(VIEW, 155, 217, 41, N, N, N, N, N, 0, 0),       /* pivot_root */
-	CALL(VIEW, 165, 21, 40, N, N, N, N, N, 0, 0),        /* mount */
-	CALL(VIEW, 429, 429, 429, N, N, N, N, N, 0, 0),      /* move_mount */
+	CALL(MOUNT, 165, 21, 40, N, N, N, N, N, 0, 0),        /* mount */
+	CALL(MOUNT, 429, 429, 429, N, N, N, N, N, 0, 0),      /* move_mount */
 	CALL(VIEW, 308, 346, 268, N, N, N, N, N, 0, 0),      /* setns */
 	CALL(VIEW, 272, 310, 97, N, N, N, N, N, QK_CALL_IF_BITS, CLONE_NEWNS), /* unshare */
 	CALL(REFUSED, 425, 425, 425, N, N, N, N, N, 0, 0),   /* io_uring_setup: it opens unseen */

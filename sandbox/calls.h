@@ -26,7 +26,8 @@ enum qk_call_op {
 	QK_CALL_BIND,      /* path is a struct sockaddr_un */
 	QK_CALL_SOCKETCALL,
 	QK_CALL_HANDLE, /* opens a file without naming it */
-	QK_CALL_VIEW,   /* changes what paths mean */
+	QK_CALL_VIEW,   /* changes what paths mean to the caller */
+	QK_CALL_MOUNT,  /* ... or to everybody */
 	QK_CALL_LOOK,
 	QK_CALL_LOOK_LINK,
 	QK_CALL_READLINK,

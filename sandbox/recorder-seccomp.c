@@ -329,6 +329,8 @@ static void record(struct qk_seccomp *s, const struct seccomp_notif *n)
 	struct qk_deed d = { .pid = (pid_t)n->pid, .path = path, .path2 = path2 };
 	int err = 0;
 
+	if (s->trace->incomplete)
+		return; /* never judged */
 	if (!c) {
 		qk_trace_lost(s->trace, "%s (pid %d) makes system calls of an unknown kind",
 			name_of(d.pid, comm), (int)d.pid);
@@ -339,6 +341,13 @@ static void record(struct qk_seccomp *s, const struct seccomp_notif *n)
 		s->view_watched = true;
 		s->view = mount_namespace(getpid());
 		qk_resolver_forget(&s->witness.resolver);
+		return;
+	}
+	if (d.op == QK_CALL_MOUNT) {
+		/* what is mounted may be served by a task, which could not answer our looks while
+		 * we look at one of its own calls */
+		qk_trace_lost(s->trace, "%s (pid %d) mounts a file system", name_of(d.pid, comm),
+			(int)d.pid);
 		return;
 	}
 	if (d.op == QK_CALL_HANDLE) {

@@ -66,6 +66,8 @@ static const struct named_call calls[] = {
 	{ "open_by_handle_at", QK_CALL_HANDLE, N, N, N, N, N, false },
 	{ "chroot", QK_CALL_VIEW, N, N, N, N, N, false },
 	{ "pivot_root", QK_CALL_VIEW, N, N, N, N, N, false },
+	{ "mount", QK_CALL_VIEW, N, N, N, N, N, false },
+	{ "move_mount", QK_CALL_VIEW, N, N, N, N, N, false },
 	{ "setns", QK_CALL_VIEW, N, N, N, N, N, false },
 	{ "stat", QK_CALL_LOOK, N, 0, N, N, N, true },
 	{ "stat64", QK_CALL_LOOK, N, 0, N, N, N, true },
@@ -557,6 +559,15 @@ static pid_t tracer_of(pid_t pid)
 	status[n < 0 ? 0 : n] = '\0';
 	line = strstr(status, "\nTracerPid:");
 	return line ? (pid_t)strtol(line + 11, NULL, 10) : 0;
+}
+
+void qk_strace_find_tracer(struct qk_strace *s, const pid_t *pids, size_t n)
+{
+	/* what ended before its first line was read could not be asked */
+	for (size_t i = 0; i < n && !s->tracer; i++)
+		s->tracer = tracer_of(pids[i]);
+	if (!s->tracer && n == 1)
+		s->tracer = pids[0];
 }
 
 bool qk_strace_serve(struct qk_strace *s)

@@ -27,7 +27,7 @@ struct qk_strace {
 	struct qk_arena arena;
 	struct qk_strace_process *processes;
 	const char *first_cwd;
-	pid_t pid, tracer;
+	pid_t pid, tracer;   /* tracer: 0 until known */
 	bool seen_any;  /* strace has attached */
 	bool executed;  /* the command's own exec has worked */
 	int exec_errno; /* or why it has not */
@@ -44,6 +44,9 @@ void qk_strace_release(struct qk_strace *s);
 
 /* Reads and understands what has come. False: nothing more will. */
 bool qk_strace_serve(struct qk_strace *s);
+
+/* Which of these, all that is left of the command, is strace itself: the one that it does not trace. */
+void qk_strace_find_tracer(struct qk_strace *s, const pid_t *pids, size_t n);
 
 /* Understands one line of strace's output; for tests. */
 void qk_strace_line(struct qk_strace *s, char *line);

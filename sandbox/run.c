@@ -249,9 +249,12 @@ static void handle_leftovers(struct running *r)
 		serve(r, true, GRACE_MS);
 	if (r->all_ended)
 		return;
-	qk_processes_below(&pids, r->strace ? r->strace->tracer : 0);
+	qk_processes_below(&pids, 0);
+	if (r->strace)
+		qk_strace_find_tracer(r->strace, pids.v, pids.n);
 	for (size_t i = 0; i < pids.n; i++)
-		qk_strv_take(&r->ret->left, qk_process_describe(pids.v[i]));
+		if (!r->strace || pids.v[i] != r->strace->tracer)
+			qk_strv_take(&r->ret->left, qk_process_describe(pids.v[i]));
 	qk_vec_release(&pids);
 	if (r->spec->end_leftovers || r->ret->interrupted) {
 		end_all(r);

@@ -452,6 +452,7 @@ void qk_witness_call(struct qk_witness *w, const struct qk_deed *d)
 	case QK_CALL_SOCKETCALL:
 	case QK_CALL_HANDLE:
 	case QK_CALL_VIEW:
+	case QK_CALL_MOUNT:
 	case QK_CALL_REFUSED: break; /* the recorder's own */
 	}
 }

@@ -14,11 +14,26 @@ static const struct {
 	const char *name;
 	bool many;
 } keys[] = {
-	{ "makes", false }, { "modes", false }, { "recorders", false }, { "users", false },
-	{ "walls", false }, { "needs", true }, { "tree", false }, { "env", true },
-	{ "setup", false }, { "run", false }, { "status", false }, { "stdout", true },
-	{ "stderr", true }, { "no-stdout", true }, { "no-stderr", true }, { "report", true },
-	{ "check", true }, { "timeout", false }, { "left", false }, { "unordered", false },
+	{ "makes", false },
+	{ "modes", false },
+	{ "recorders", false },
+	{ "users", false },
+	{ "walls", false },
+	{ "needs", true },
+	{ "tree", false },
+	{ "env", true },
+	{ "setup", false },
+	{ "run", false },
+	{ "status", false },
+	{ "stdout", true },
+	{ "stderr", true },
+	{ "no-stdout", true },
+	{ "no-stderr", true },
+	{ "report", true },
+	{ "check", true },
+	{ "timeout", false },
+	{ "left", false },
+	{ "unordered", false },
 	{ "file", true },
 };
 
@@ -61,7 +76,8 @@ static int check_key(const struct casefile *c, const struct entry *e, struct qk_
 		if (!strcmp(keys[i].name, e->key))
 			break;
 	if (i == sizeof(keys) / sizeof(keys[0]))
-		return qk_fail(err, -EINVAL, "%s/case:%d: unknown key '%s'", c->dir, e->line, e->key);
+		return qk_fail(
+			err, -EINVAL, "%s/case:%d: unknown key '%s'", c->dir, e->line, e->key);
 	if (keys[i].many)
 		return 0;
 	for (i = 0; i < c->entries.n; i++)
@@ -71,7 +87,8 @@ static int check_key(const struct casefile *c, const struct entry *e, struct qk_
 	return 0;
 }
 
-/* Splits "KEY[MODES]: VALUE" up to the colon. Returns where the value starts, NULL if it is none. */
+/* Splits "KEY[MODES]: VALUE" up to the colon. Returns where the value starts, NULL if it is none.
+ */
 static char *parse_head(struct casefile *c, char *line, struct entry *ret)
 {
 	char *colon = strstr(line, ": ");
@@ -117,8 +134,8 @@ static int parse(struct casefile *c, char *text, struct qk_err *err)
 		e.line = lineno;
 		value = parse_head(c, line, &e);
 		if (!value || !e.modes)
-			return qk_fail(err, -EINVAL, "%s/case:%d: not 'key: value': %s", c->dir, lineno,
-				line);
+			return qk_fail(err, -EINVAL, "%s/case:%d: not 'key: value': %s", c->dir,
+				lineno, line);
 		while (!*value && next && (*next == '\t' || *next == '\n')) {
 			char *end = strchr(next, '\n');
 
@@ -173,8 +190,8 @@ void casefile_release(struct casefile *c)
 	qk_arena_release(&c->arena);
 }
 
-const char *casefile_get(const struct casefile *c, const char *key, enum mode m,
-	const char *fallback)
+const char *casefile_get(
+	const struct casefile *c, const char *key, enum mode m, const char *fallback)
 {
 	for (size_t i = 0; i < c->entries.n; i++) {
 		const struct entry *e = &c->entries.v[i];

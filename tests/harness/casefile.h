@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 enum mode {
-	MODE_BARE,    /* an empty qk.mk: plain make, what the other modes are compared with */
-	MODE_OFF,     /* qk.mk included, no knob */
+	MODE_BARE, /* an empty qk.mk: plain make, what the other modes are compared with */
+	MODE_OFF,  /* qk.mk included, no knob */
 	MODE_AUDIT,
 	MODE_ENFORCE,
 	MODE_N,
@@ -44,7 +44,7 @@ int casefile_read(struct casefile *c, const char *dir, struct qk_err *err);
 void casefile_release(struct casefile *c);
 
 /* The value of a key for a mode; fallback if the case does not have it. */
-const char *casefile_get(const struct casefile *c, const char *key, enum mode m,
-	const char *fallback);
+const char *casefile_get(
+	const struct casefile *c, const char *key, enum mode m, const char *fallback);
 
 #endif

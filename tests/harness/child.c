@@ -76,9 +76,8 @@ static void start(const struct child *c)
 	umask(022);
 	/* A session of its own: no terminal of ours, no signal that is meant for us. */
 	setsid();
-	if (getuid() != c->uid &&
-		(setgroups(0, NULL) || setresgid(c->gid, c->gid, c->gid) ||
-			setresuid(c->uid, c->uid, c->uid)))
+	if (getuid() != c->uid && (setgroups(0, NULL) || setresgid(c->gid, c->gid, c->gid) ||
+					  setresuid(c->uid, c->uid, c->uid)))
 		_exit(125);
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
 		_exit(125);

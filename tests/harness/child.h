@@ -25,7 +25,8 @@ struct child {
 struct child_result {
 	int status;     /* exit status, 128 + signal as a shell says it */
 	bool timed_out; /* ended by us */
-	struct qk_strv left; /* names of processes still there 2 s after the script ended; ended by us */
+	struct qk_strv
+		left; /* names of processes still there 2 s after the script ended; ended by us */
 };
 
 int child_run(const struct child *c, struct child_result *ret, struct qk_err *err);

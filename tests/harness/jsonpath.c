@@ -9,7 +9,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* \udcXX -> byte XX, which cJSON would refuse as half a pair, and which it passes through as a byte. */
+/* \udcXX -> byte XX, which cJSON would refuse as half a pair, and which it passes through as a
+ * byte. */
 static void bytes_back(char *s)
 {
 	char *to = s;
@@ -18,7 +19,7 @@ static void bytes_back(char *s)
 		if (s[0] == '\\' && s[1] == '\\') {
 			*to++ = *s++;
 		} else if (!strncmp(s, "\\udc", 4) && isxdigit((unsigned char)s[4]) &&
-			isxdigit((unsigned char)s[5]) && strchr("89abcdefABCDEF", s[4])) {
+			   isxdigit((unsigned char)s[5]) && strchr("89abcdefABCDEF", s[4])) {
 			char hex[3] = { s[4], s[5], 0 };
 
 			*to++ = (char)strtoul(hex, NULL, 16);
@@ -79,7 +80,8 @@ static char *next_word(const char **s)
 	return qk_strndup(*s - n, n);
 }
 
-static void select_values(const cJSON *at, const struct qk_strv *steps, size_t i, struct qk_strv *ret)
+static void select_values(
+	const cJSON *at, const struct qk_strv *steps, size_t i, struct qk_strv *ret)
 {
 	const cJSON *child;
 	int index = 0;
@@ -95,7 +97,8 @@ static void select_values(const cJSON *at, const struct qk_strv *steps, size_t i
 		}
 		return;
 	}
-	cJSON_ArrayForEach(child, at) {
+	cJSON_ArrayForEach(child, at)
+	{
 		const char *step = steps->v[i];
 		bool is_it = !strcmp(step, "*");
 
@@ -155,5 +158,6 @@ int json_ask(const cJSON *doc, const char *question, struct qk_err *err)
 	if (yes)
 		return 0;
 	there = joined(&found);
-	return qk_fail(err, -EINVAL, "report: %s; there is %s", question, found.n ? there : "nothing");
+	return qk_fail(
+		err, -EINVAL, "report: %s; there is %s", question, found.n ? there : "nothing");
 }

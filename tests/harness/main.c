@@ -155,8 +155,8 @@ static void finish(struct job *j, int status, struct totals *t)
 			fputs(line, stdout);
 	}
 	if (status || before == t->passed + t->failed + t->skipped) {
-		printf("not ok %s: the harness itself died: status %x\n",
-			cases.v[j->casenum].name, (unsigned int)status);
+		printf("not ok %s: the harness itself died: status %x\n", cases.v[j->casenum].name,
+			(unsigned int)status);
 		t->failed++;
 	}
 	free(line);

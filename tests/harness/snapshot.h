@@ -20,7 +20,8 @@ int tree_chown(const char *path, uid_t uid, gid_t gid, struct qk_err *err);
 /* Appends the tree's lines to out, sorted by path. skip_state leaves out every .qk. */
 int tree_snapshot(const char *path, bool skip_state, struct qk_buf *out, struct qk_err *err);
 
-/* The first line in which two texts differ, as "'a' is not 'b'". The caller frees; NULL if equal. */
+/* The first line in which two texts differ, as "'a' is not 'b'". The caller frees; NULL if equal.
+ */
 char *text_difference(const char *got, const char *wanted);
 
 #endif

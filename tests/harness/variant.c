@@ -20,7 +20,10 @@ struct outcome {
 	struct qk_buf out, err, tree;
 };
 
-#define OUTCOME_INIT { 0, QK_BUF_INIT, QK_BUF_INIT, QK_BUF_INIT }
+#define OUTCOME_INIT                                                                               \
+	{                                                                                          \
+		0, QK_BUF_INIT, QK_BUF_INIT, QK_BUF_INIT                                           \
+	}
 
 static void outcome_release(struct outcome *o)
 {
@@ -35,8 +38,8 @@ struct run {
 	const struct variant *v;
 	const struct place *at;
 	enum mode mode;
-	char *top;    /* temporary directory: bin/ home/ tmp/ bare/ t/ and the scripts' output */
-	char *tree;   /* the case works here; the same path in every mode, as make prints it */
+	char *top;  /* temporary directory: bin/ home/ tmp/ bare/ t/ and the scripts' output */
+	char *tree; /* the case works here; the same path in every mode, as make prints it */
 	char *report;
 	uid_t uid;
 	gid_t gid;
@@ -65,8 +68,8 @@ static void make_env(const struct run *r, struct qk_strv *env)
 	qk_strv_take(env, qk_asprintf("HOME=%s/home", r->top));
 	/* Not a directory above the workspace: Landlock alone cannot open one for new files. */
 	qk_strv_take(env, qk_asprintf("TMPDIR=%s/tmp", r->top));
-	qk_strv_take(env, r->mode == MODE_BARE ? qk_asprintf("QK=%s/bare", r->top) :
-						 qk_asprintf("QK=%s/include", r->at->build));
+	qk_strv_take(env, r->mode == MODE_BARE ? qk_asprintf("QK=%s/bare", r->top)
+					       : qk_asprintf("QK=%s/include", r->at->build));
 	qk_strv_take(env, qk_asprintf("PROBES=%s/tests/probes", r->at->build));
 	env_push(env, "SRC", r->at->source);
 	env_push(env, "BUILD", r->at->build);
@@ -163,14 +166,18 @@ static int make_tree(const struct run *r, struct qk_err *err)
 }
 
 /* Runs one of the case's scripts; its output goes to $TOP/NAME.out and $TOP/NAME.err. */
-static int script(const struct run *r, const char *name, const char *text,
-	struct child_result *ret, struct qk_err *err)
+static int script(const struct run *r, const char *name, const char *text, struct child_result *ret,
+	struct qk_err *err)
 {
 	qk_autostrv struct qk_strv env = { 0 };
 	qk_autofree char *out = qk_asprintf("%s/%s.out", r->top, name);
 	qk_autofree char *errors = qk_asprintf("%s/%s.err", r->top, name);
-	struct child c = { .script = text, .dir = r->tree, .out = out, .err = errors,
-		.uid = r->uid, .gid = r->gid };
+	struct child c = { .script = text,
+		.dir = r->tree,
+		.out = out,
+		.err = errors,
+		.uid = r->uid,
+		.gid = r->gid };
 
 	make_env(r, &env);
 	c.env = env.v;
@@ -180,8 +187,8 @@ static int script(const struct run *r, const char *name, const char *text,
 	return child_run(&c, ret, err);
 }
 
-static void read_output(const struct run *r, const char *name, const char *which,
-	struct qk_buf *ret)
+static void read_output(
+	const struct run *r, const char *name, const char *which, struct qk_buf *ret)
 {
 	qk_autofree char *path = qk_asprintf("%s/%s.%s", r->top, name, which);
 
@@ -259,8 +266,8 @@ static int compare_outcomes(struct run *r, struct qk_err *err)
 	qk_autofree char *diff = NULL;
 
 	if (r->now.status != r->bare.status)
-		return qk_fail(err, -EINVAL, "status %d, plain make %d", r->now.status,
-			r->bare.status);
+		return qk_fail(
+			err, -EINVAL, "status %d, plain make %d", r->now.status, r->bare.status);
 	qk_buf_add(&stripped, r->now.err.s, r->now.err.len);
 	cut_summaries(&stripped);
 	if (unordered) {
@@ -281,8 +288,8 @@ static int compare_outcomes(struct run *r, struct qk_err *err)
 	return 0;
 }
 
-static int expect_text(const struct entry *e, const char *key, const char *text, bool wanted,
-	struct qk_err *err)
+static int expect_text(
+	const struct entry *e, const char *key, const char *text, bool wanted, struct qk_err *err)
 {
 	size_t n = strlen(e->value);
 	qk_autofree char *value = qk_strndup(e->value, n && e->value[n - 1] == '\n' ? n - 1 : n);
@@ -403,7 +410,9 @@ static void say(const struct run *r, const char *verdict, const char *why, struc
 		!strcmp(r->v->make, "system") ? "make" : r->v->make, mode_names[r->mode],
 		r->v->recorder ? " " : "", r->v->recorder ? r->v->recorder : "",
 		strcmp(r->v->user, "me") ? " nobody" : "",
-		!strcmp(r->v->walls, "best") ? "" : !strcmp(r->v->walls, "inner") ? " inner" : " landlock",
+		!strcmp(r->v->walls, "best")    ? ""
+		: !strcmp(r->v->walls, "inner") ? " inner"
+						: " landlock",
 		why ? ": " : "", why ? why : "");
 }
 
@@ -447,8 +456,13 @@ void variant_run(const struct casefile *c, const struct variant *v, const struct
 	struct qk_buf *out)
 {
 	bool nobody = !strcmp(v->user, "nobody") && !getuid();
-	struct run r = { .c = c, .v = v, .at = at, .now = OUTCOME_INIT, .bare = OUTCOME_INIT,
-		.uid = nobody ? NOBODY : getuid(), .gid = nobody ? NOBODY : getgid() };
+	struct run r = { .c = c,
+		.v = v,
+		.at = at,
+		.now = OUTCOME_INIT,
+		.bare = OUTCOME_INIT,
+		.uid = nobody ? NOBODY : getuid(),
+		.gid = nobody ? NOBODY : getgid() };
 	struct qk_err err = QK_ERR_INIT;
 
 	if (make_top(&r, &err) < 0)

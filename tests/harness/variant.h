@@ -1,5 +1,6 @@
 /*
- * One variant of a case: a make, a recorder, a user and a back end, through all of the case's modes.
+ * One variant of a case: a make, a recorder, a user and a back end, through all of the case's
+ * modes.
  */
 #ifndef QK_TESTS_VARIANT_H
 #define QK_TESTS_VARIANT_H
@@ -9,11 +10,11 @@
 
 /* Where things are; the same for all cases. */
 struct place {
-	const char *source;   /* the project's source tree; qk.mk is there */
-	const char *build;    /* its build directory */
-	const char *make;     /* the system's make */
-	const char *make441;  /* GNU Make 4.4.1, NULL if it is not there */
-	bool verbose;         /* show what passing cases print as well */
+	const char *source;  /* the project's source tree; qk.mk is there */
+	const char *build;   /* its build directory */
+	const char *make;    /* the system's make */
+	const char *make441; /* GNU Make 4.4.1, NULL if it is not there */
+	bool verbose;        /* show what passing cases print as well */
 };
 
 struct variant {

@@ -288,9 +288,14 @@ static pid_t fork_runner(enum qk_recorder_kind k, const char *script, struct qk_
 static pid_t wait_until_ready(void)
 {
 	char text[32] = "";
+	size_t len = 0;
+	ssize_t n;
 	int fd = open("ready", O_RDONLY);
 
-	ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
+	/* to the end, or the writer would still be there at the next time */
+	while ((n = read(fd, text + len, sizeof(text) - 1 - len)) > 0)
+		len += (size_t)n;
+	ck_assert_uint_gt(len, 0);
 	close(fd);
 	return (pid_t)atoi(text);
 }
@@ -320,6 +325,50 @@ START_TEST(signals_are_passed_on)
 }
 END_TEST
 
+/* ^C reaches the command once, from the terminal; the runner has it too and passes nothing on. */
+START_TEST(interrupt_from_the_terminal)
+{
+	struct qk_run_result *shared = mmap(
+		NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	char *dir = enter();
+	pid_t runner;
+	int go;
+
+	ck_assert(terminal >= 0 && !grantpt(terminal) && !unlockpt(terminal));
+	ck_assert(!mkfifo("ready", 0600) && !mkfifo("go", 0600));
+	go = open("go", O_RDWR | O_CLOEXEC);
+	runner = fork();
+	if (!runner) {
+		struct ran r;
+		int tty;
+
+		setsid();
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* out of the reach of who ends a failed test */
+		tty = open(ptsname(terminal), O_RDWR);
+		dup2(tty, 0);
+		run_script(kinds[_i],
+			/* the trap may run before or in wait, which misses no signal; twice
+			 * would block it for ever */
+			"n=0; trap 'n=$((n+1)); echo $$ >ready' INT; (read x <go) & s=$!;"
+			"echo $$ >ready; while kill -0 $s 2>/dev/null; do wait $s; done;"
+			"test -t 0 && exit $n",
+			false, &r);
+		*shared = r.result;
+		_exit(0);
+	}
+	wait_until_ready();
+	ck_assert_int_eq(write(terminal, "\003", 1), 1);
+	wait_until_ready();
+	ck_assert_int_eq(write(go, "x\n", 2), 2);
+	ck_assert_int_eq(waitpid(runner, NULL, 0), runner);
+	ck_assert_int_eq(shared->status, 1 << 8);
+	ck_assert(shared->interrupted);
+	close(terminal);
+	leave(dir);
+}
+END_TEST
+
 START_TEST(command_dies_with_its_runner)
 {
 	struct qk_run_result unused;
@@ -344,7 +393,9 @@ START_TEST(changed_view_is_incomplete)
 {
 	struct ran r;
 
-	run_script(kinds[_i], "unshare -m /bin/cat /dev/null 2>/dev/null || exit 77", false, &r);
+	run_script(kinds[_i],
+		"unshare -m --propagation unchanged /bin/cat /dev/null 2>/dev/null || exit 77",
+		false, &r);
 	if (r.result.status == 77 << 8) {
 		fprintf(stderr, "skipped: no mount namespaces here\n");
 		return;
@@ -447,6 +498,10 @@ int main(int argc, char **argv)
 	s = suite_create("run");
 	sr = srunner_create(s);
 	tc = tcase_create("run");
+	/* a background job of a script starts with these ignored, and a shell can trap neither then
+	 */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	suite_add_tcase(s, tc);
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, exit_status, 0, n_kinds);
@@ -457,6 +512,7 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tc, leftovers_live_on, 0, n_kinds);
 	tcase_add_loop_test(tc, nobody_holds_what_a_daemon_let_go, 0, n_kinds);
 	tcase_add_loop_test(tc, signals_are_passed_on, 0, n_kinds);
+	tcase_add_loop_test(tc, interrupt_from_the_terminal, 0, n_kinds);
 	tcase_add_loop_test(tc, command_dies_with_its_runner, 0, n_kinds);
 	tcase_add_loop_test(tc, changed_view_is_incomplete, 1, n_kinds);
 	tcase_add_loop_test(tc, recorder_within_recorder, 0, n_kinds);

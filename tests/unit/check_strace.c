@@ -29,6 +29,9 @@ static const struct {
 	{ "7777777 bind(3, {sa_family=0x2, sin_port=0}, 16) = 0\n", "", false },
 	{ "7777777 openat2(-100</q>, 'a', {flags=0x1, resolve=0x8}, 24) = 4</q/a>\n", "/q/a=w",
 		false },
+	/* refused though permissions allow it: by walls, and to be named */
+	{ "7777777 openat(-100</q>, '/etc/passwd', 0) = -1 EACCES (Permission denied)\n",
+		"/etc/passwd=r", false },
 	/* a file that is open and has no name any more */
 	{ "7777777 openat(-100</q>, 'a', 0) = 3</q/a>(deleted)\n", "", false },
 	/* calls that others came between, and the threads and children that did */
@@ -71,6 +74,7 @@ static const struct {
 	{ "7777777 chroot('a') = 0\n", "", true },
 	{ "7777777 chroot('a') = -1 EPERM (Operation not permitted)\n", "", false },
 	{ "7777777 unshare(0x20000) = 0\n", "", true },
+	{ "7777777 mount('a', 'b', 'a', 0, NULL) = 0\n", "", true },
 	{ "7777777 open_by_handle_at(3, {handle_bytes=8}, 0) = 4\n", "", true },
 };
 
