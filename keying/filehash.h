@@ -46,6 +46,8 @@ enum {
 	QK_FILEHASH_CACHED = 1 << 0,
 	/* A link counts as what it leads to (its text does not count). */
 	QK_FILEHASH_FOLLOW = 1 << 1,
+	/* What is at the path alone: a link counts by its text, a directory by being one. */
+	QK_FILEHASH_SHALLOW = 1 << 2,
 };
 
 /*
@@ -66,6 +68,17 @@ int qk_filehash_get(struct qk_filehash *f, const char *path, int flags, struct q
 /* What a look-up without reading can tell: kind only. Digest of a directory's sorted names. */
 int qk_filehash_listing(
 	struct qk_filehash *f, const char *path, struct qk_digest *ret, struct qk_err *err);
+
+/* The same without the n names, in any order. */
+int qk_filehash_listing_without(struct qk_filehash *f, const char *path, const char *const *names,
+	size_t n, struct qk_digest *ret, struct qk_err *err);
+
+/*
+ * Small facts kept beside the digests, under names that no file has: qk_filehash_recall gives what
+ * was last remembered for the name. Like all of the cache they may be lost at any time.
+ */
+void qk_filehash_remember(struct qk_filehash *f, const char *name, const struct qk_digest *d);
+bool qk_filehash_recall(struct qk_filehash *f, const char *name, struct qk_digest *ret);
 
 /* How many files were read since _new, and their bytes: what the cache did not save. */
 void qk_filehash_cost(const struct qk_filehash *f, uint64_t *files, uint64_t *bytes);
