@@ -74,7 +74,8 @@ $(RUNNER_SH): $(call OBJ,$(RUNNER)) $O/libqk.a
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) $(RUNNER_LDFLAGS) -o $@ $^
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
-$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.c) gmk-plugin/qk.map
+# Of keying/ the part inside make has requests and what names a store.
+$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.c keying/storename.c) gmk-plugin/qk.map
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \

@@ -120,7 +120,7 @@ static int read_content(struct qk_filehash *f, const char *name, struct stat *st
 	return qk_fail(err, EBUSY, "'%s' changes while it is read", name);
 }
 
-static void fold(struct qk_filestate *s)
+void qk_filestate_fold(struct qk_filestate *s)
 {
 	const char head[3] = { 'F', (char)('0' + s->kind), s->executable ? 'x' : '-' };
 	struct qk_hasher h;
@@ -250,7 +250,7 @@ static int count_link(struct qk_filehash *f, const char *name, int flags, struct
 		if (leaves && !stat(real, &st) && S_ISDIR(st.st_mode)) {
 			s.kind = QK_FILE_DIR;
 			qk_digest_bytes(real, strlen(real), &s.content);
-			fold(&s);
+			qk_filestate_fold(&s);
 		} else {
 			r = state_at(f, name_of(f, real), flags & ~QK_FILEHASH_FOLLOW, &s, err);
 			if (r)
@@ -284,7 +284,7 @@ static int state_at(struct qk_filehash *f, const char *name, int flags, struct q
 	if (fstatat(f->rootfd, name, &st, AT_SYMLINK_NOFOLLOW)) {
 		if (errno != ENOENT && errno != ENOTDIR)
 			return qk_fail(err, errno, "stat '%s'", name);
-		fold(ret);
+		qk_filestate_fold(ret);
 		return 0;
 	}
 	switch (st.st_mode & S_IFMT) {
@@ -309,7 +309,7 @@ static int state_at(struct qk_filehash *f, const char *name, int flags, struct q
 	default: ret->kind = QK_FILE_SPECIAL;
 	}
 	if (!r)
-		fold(ret);
+		qk_filestate_fold(ret);
 	return r;
 }
 

@@ -38,6 +38,9 @@ struct qk_filestate {
 	struct qk_digest digest;
 };
 
+/* Fills in digest from the other fields. */
+void qk_filestate_fold(struct qk_filestate *s);
+
 struct qk_filehash;
 
 enum {

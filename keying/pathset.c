@@ -243,28 +243,32 @@ void qk_pathview_made(struct qk_pathview *v, const char *path, const struct qk_d
 		qk_filehash_remember(v->files, name, state);
 }
 
-int qk_pathview_own(struct qk_pathview *v, const char *path, unsigned int how, struct qk_digest *ret,
-	struct qk_err *err)
+int qk_pathview_before(struct qk_pathview *v, const char *path, struct qk_before *ret, struct qk_err *err)
 {
-	qk_autofree char *name = NULL;
-	struct qk_filestate s;
+	qk_autofree char *name = made_name(path);
 	struct qk_digest made, empty;
+	struct qk_filestate s;
 	int r = qk_filehash_get(v->files, path, QK_FILEHASH_SHALLOW, &s, err);
 
 	if (r)
 		return r;
-	*ret = s.digest;
-	if (s.kind == QK_FILE_ABSENT)
-		qk_pathset_absent(ret);
-	if (s.kind == QK_FILE_ABSENT || how & QK_OWN_READ)
-		return 0;
 	qk_digest_bytes("", 0, &empty);
-	if (how & QK_OWN_KEPT && s.kind == QK_FILE_REGULAR && !qk_digest_eq(&s.content, &empty))
-		return 0;
-	name = made_name(path);
-	if (qk_filehash_recall(v->files, name, &made) && qk_digest_eq(&made, &s.digest))
-		qk_pathset_absent(ret);
+	*ret = (struct qk_before){ .there = s.kind != QK_FILE_ABSENT,
+		.empty = s.kind == QK_FILE_REGULAR && qk_digest_eq(&s.content, &empty),
+		.state = s.digest };
+	ret->made = ret->there && qk_filehash_recall(v->files, name, &made) &&
+		    qk_digest_eq(&made, &s.digest);
 	return 0;
+}
+
+void qk_pathset_own(const struct qk_before *b, unsigned int how, struct qk_digest *ret)
+{
+	bool as_good_as_none = b->made && !(how & QK_OWN_READ) && (!(how & QK_OWN_KEPT) || b->empty);
+
+	if (!b->there || as_good_as_none)
+		qk_pathset_absent(ret);
+	else
+		*ret = b->state;
 }
 
 /* The listing at position *i of the set; *i moves to its last exception. */
@@ -289,6 +293,30 @@ static int list(const struct qk_pathset *s, size_t *i, struct qk_pathview *v, st
 	return r;
 }
 
+static int own(struct qk_pathview *v, const struct qk_pathset_entry *e, struct qk_digest *ret,
+	struct qk_err *err)
+{
+	struct qk_before before;
+	int r = qk_pathview_before(v, e->path, &before, err);
+
+	if (!r)
+		qk_pathset_own(&before, e->how, ret);
+	return r;
+}
+
+int qk_pathset_state(const struct qk_pathset *s, size_t *i, struct qk_pathview *v, struct qk_digest *ret,
+	struct qk_err *err)
+{
+	const struct qk_pathset_entry *e = &s->v.v[*i];
+
+	switch (e->class) {
+	case QK_PATH_LOOK: return qk_pathview_look(v, e->path, ret, err);
+	case QK_PATH_LIST: return list(s, i, v, ret, err);
+	case QK_PATH_OWN: return own(v, e, ret, err);
+	default: return qk_fail(err, -EBADMSG, "path set: an exception without its listing");
+	}
+}
+
 int qk_pathset_key(const struct qk_pathset *s, const struct qk_digest *weak, struct qk_pathview *v,
 	bool remember, struct qk_buf *text, struct qk_digest *ret, struct qk_err *err)
 {
@@ -304,25 +332,18 @@ int qk_pathset_key(const struct qk_pathset *s, const struct qk_digest *weak, str
 		qk_key_add(&k, "terminal", NULL, v->terminal);
 	for (size_t i = 0; i < s->v.n; i++) {
 		const struct qk_pathset_entry *e = &s->v.v[i];
+		size_t first = i;
 		int r = 0;
 
-		if (e->class == QK_PATH_EXCEPT)
-			return qk_fail(err, -EBADMSG, "path set: an exception without its listing");
-		if (e->class == QK_PATH_LIST) {
-			size_t first = i;
-
-			/* its exceptions have to be passed over in any case */
-			r = list(s, &i, v, &state, err);
-			for (size_t n = first + 1; !r && n <= i; n++)
-				qk_key_add(&k, tags[QK_PATH_EXCEPT], s->v.v[n].path, NULL);
-		} else if (!recall(v, e->path, e->class, &state)) {
-			r = e->class == QK_PATH_OWN ? qk_pathview_own(v, e->path, e->how, &state, err)
-						    : qk_pathview_look(v, e->path, &state, err);
-			if (!r && remember)
+		if (e->class == QK_PATH_LIST || !recall(v, e->path, e->class, &state)) {
+			r = qk_pathset_state(s, &i, v, &state, err);
+			if (!r && remember && e->class != QK_PATH_LIST)
 				qk_pathview_set(v, e->path, (enum qk_pathclass)e->class, &state);
 		}
 		if (r)
 			return r;
+		while (++first <= i)
+			qk_key_add(&k, tags[QK_PATH_EXCEPT], s->v.v[first].path, NULL);
 		qk_key_add_digest(&k, tags[e->class], e->path, &state, NULL);
 	}
 	qk_key_done(&k, ret);

@@ -95,15 +95,28 @@ void qk_pathview_set(struct qk_pathview *v, const char *path, enum qk_pathclass 
  */
 int qk_pathview_look(struct qk_pathview *v, const char *path, struct qk_digest *ret, struct qk_err *err);
 
-/* The state for OWN, from what is there now. */
-int qk_pathview_own(struct qk_pathview *v, const char *path, unsigned int how, struct qk_digest *ret,
-	struct qk_err *err);
+/* What OWN needs to know of a path, taken before the command runs. */
+struct qk_before {
+	bool there;
+	bool made;  /* it stands there just as a result last left it */
+	bool empty; /* a file without contents */
+	struct qk_digest state;
+};
+
+int qk_pathview_before(struct qk_pathview *v, const char *path, struct qk_before *ret, struct qk_err *err);
+
+/* The state for OWN. Pure. */
+void qk_pathset_own(const struct qk_before *b, unsigned int how, struct qk_digest *ret);
 
 /* Remembers what now stands at path as a result's: see above. state: as of _look. */
 void qk_pathview_made(struct qk_pathview *v, const char *path, const struct qk_digest *state);
 
 /* What an absent path counts as. */
 void qk_pathset_absent(struct qk_digest *ret);
+
+/* The state now of entry *i of the set; *i moves to the last of its exceptions. */
+int qk_pathset_state(const struct qk_pathset *s, size_t *i, struct qk_pathview *v, struct qk_digest *ret,
+	struct qk_err *err);
 
 /*
  * The strong key of the set under a weak one. text, if any, gets the fields as keying/key.h has

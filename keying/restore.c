@@ -297,8 +297,12 @@ static int put_change(const struct qk_treeent *e, size_t i, int stagefd, struct 
 static int remove_gone(const char *path, struct parent *p, struct qk_err *err)
 {
 	const char *base = qk_path_base(path);
-	int dir = parent_of(p, path, err);
+	struct stat st;
+	int dir;
 
+	if (fstatat(p->rootfd, path, &st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	dir = parent_of(p, path, err);
 	if (dir < 0)
 		return dir;
 	if (!unlinkat(dir, base, 0) || errno == ENOENT)

@@ -3,7 +3,7 @@
  *
  *   head    "qkentry1", u64 length and digest (16 bytes) of the result, the same of the text
  *   result  one record (base/record.h): KEY, TASK, HOW, DURATION, MADE, OUTPUT or OUTPUT_BLOB and
- *           OUTPUT_SIZE, GONE one each, then the fields of the tree (keying/tree.h)
+ *           OUTPUT_SIZE, GONE and LOOSE one a path, then the fields of the tree (keying/tree.h)
  *   text    the key's fields as text
  *
  * Files up to INLINE_MAX bytes lie in the entry itself, as long as they are few: most results are a
@@ -44,6 +44,7 @@ enum tag { /* apart from those of the tree, which are below 16 */
 	TAG_OUTPUT_BLOB,
 	TAG_OUTPUT_SIZE,
 	TAG_GONE,
+	TAG_LOOSE,
 };
 
 struct head {
@@ -61,6 +62,7 @@ void qk_entry_release(struct qk_entry *e)
 {
 	qk_tree_release(&e->tree);
 	qk_strv_release(&e->gone);
+	qk_strv_release(&e->loose);
 	qk_buf_release(&e->output);
 	free(e->task);
 	free(e->how);
@@ -228,6 +230,8 @@ static int put_entry(struct qk_store *s, const struct qk_digest *key, const stru
 	}
 	for (size_t i = 0; i < e->gone.n; i++)
 		qk_record_putstr(&b, TAG_GONE, e->gone.v[i]);
+	for (size_t i = 0; i < e->loose.n; i++)
+		qk_record_putstr(&b, TAG_LOOSE, e->loose.v[i]);
 	qk_tree_write(tree, &b);
 	if (b.len > entry_max)
 		return qk_fail(err, EFBIG, "store: list of outputs");
@@ -410,9 +414,11 @@ static int parse_result(const struct qk_digest *key, const struct qk_buf *b, str
 			break;
 		case TAG_OUTPUT_SIZE: *output_size = qk_field_num(&f); break;
 		case TAG_GONE:
+		case TAG_LOOSE:
 			if (!f.n || *f.p == '/' || memchr(f.p, '\0', f.n))
 				return 0;
-			qk_strv_take(&ret->gone, qk_strndup(f.p, f.n));
+			qk_strv_take(f.tag == TAG_GONE ? &ret->gone : &ret->loose,
+				qk_strndup(f.p, f.n));
 			break;
 		default:
 			if (qk_tree_read(&ret->tree, &f))

@@ -30,6 +30,7 @@ struct qk_store;
 struct qk_entry {
 	struct qk_tree tree;  /* the outputs */
 	struct qk_strv gone;  /* paths that it removed (relative, sorted) */
+	struct qk_strv loose; /* paths of the tree that whoever comes next is to remove again */
 	struct qk_buf output; /* what it printed, as keying/capture.h has it */
 	char *task;           /* who made it: for people */
 	char *how;  /* the walls it was made in: "off", "audit", "enforce held-overlay" … */

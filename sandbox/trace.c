@@ -397,6 +397,28 @@ void qk_trace_append(struct qk_trace *t, const struct qk_trace *later)
 		qk_trace_lost(t, "%s", later->incomplete);
 }
 
+void qk_trace_narrow(struct qk_trace *t, const char *root)
+{
+	const uint32_t looks = QK_T_PRESENT | QK_T_ABSENT | TAKEN_OVER;
+	size_t n = 0;
+
+	HASH_CLEAR(hh, t->index->slots);
+	for (size_t i = 0; i < t->entries.n; i++) {
+		struct qk_trace_entry e = t->entries.v[i];
+		struct slot *s;
+
+		e.flags &= ~looks;
+		if (!qk_path_under(e.path, root) || !(e.flags & ~(uint32_t)(QK_T_DIR | QK_T_REMOVED)))
+			continue;
+		s = qk_arena_alloc(&t->arena, sizeof(*s));
+		s->path = e.path;
+		s->at = n;
+		t->entries.v[n++] = e;
+		HASH_ADD_KEYPTR(hh, t->index->slots, s->path, strlen(s->path), s);
+	}
+	t->entries.n = n;
+}
+
 void qk_trace_write(const struct qk_trace *t, struct qk_buf *out)
 {
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;

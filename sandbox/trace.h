@@ -88,6 +88,12 @@ const struct qk_trace_entry *qk_trace_find(const struct qk_trace *t, const char 
 /* Adds a later command's trace of the same task to an earlier one's. */
 void qk_trace_append(struct qk_trace *t, const struct qk_trace *later);
 
+/*
+ * Drops what audit does not keep: paths outside root, and looks that led to nothing. For a trace
+ * recorded with look-ups that is to be judged.
+ */
+void qk_trace_narrow(struct qk_trace *t, const char *root);
+
 /* One record field's worth of bytes, and back. Reading checks everything: -EBADMSG. */
 void qk_trace_write(const struct qk_trace *t, struct qk_buf *out);
 int qk_trace_read(struct qk_trace *t, const char *p, size_t n, struct qk_err *err);
