@@ -258,7 +258,8 @@ static struct qk_tree shallow(const struct qk_tree *t)
 {
 	struct qk_tree c = { .v = qk_alloc((t->n ? t->n : 1) * sizeof(*t->v)), .n = t->n };
 
-	memcpy(c.v, t->v, t->n * sizeof(*t->v));
+	if (t->n)
+		memcpy(c.v, t->v, t->n * sizeof(*t->v));
 	for (size_t i = 0; i < c.n; i++)
 		c.v[i].data = NULL;
 	return c;

@@ -254,7 +254,8 @@ static void judge_task(struct judging *jd, struct qk_report_task *to, const stru
 	}
 	for (size_t i = 0; settled && i < t->stray.n; i++)
 		add_write(jd, to, t, QK_KIND_WRITE, t->stray.v[i]);
-	judge_unused(jd, to, t);
+	if (!t->restored) /* the recording of a line that did not run is not here */
+		judge_unused(jd, to, t);
 }
 
 static struct qk_report_task *report_task(struct judging *jd, const char *name)
@@ -295,7 +296,24 @@ static void judge_standing(struct judging *jd, struct qk_report_task *to, const 
 		set_standing(jd, to, QK_UNAUDITED, "its runner was killed");
 	else if (t->trace.incomplete)
 		set_standing(jd, to, QK_UNAUDITED, t->trace.incomplete);
+	else if (t->restored == t->lines)
+		set_standing(jd, to, QK_RESTORED_RUN, NULL);
 	to->failed |= t->failed;
+}
+
+/* What lines left for others to remove, and nobody did, keeps a task from being stored as well. */
+static void judge_uncached(struct judging *jd, struct qk_report_task *to, const struct qk_task *t)
+{
+	struct stat st;
+
+	if (t->failed || to->uncached)
+		return;
+	if (t->uncached)
+		to->uncached = qk_arena_strdup(&jd->rep->arena, t->uncached);
+	for (size_t i = 0; i < t->loose.n && !to->uncached; i++)
+		if (!lstat(t->loose.v[i], &st))
+			to->uncached = qk_arena_printf(&jd->rep->arena, "it wrote %s, which is no output of it",
+				shown(jd, t->loose.v[i]));
 }
 
 static void note_writers(struct judging *jd, const struct qk_task *t)
@@ -367,6 +385,8 @@ void qk_report_read(struct qk_report *rep, const struct qk_session *session)
 			continue; /* its recipes are the tasks */
 		to = report_task(&jd, t->name);
 		judge_standing(&jd, to, t);
+		judge_uncached(&jd, to, t);
+		to->cacheable |= t->req.caching != 0;
 		for (size_t k = 0; k < t->left.n; k++)
 			add(&jd, to, QK_KIND_LEFT, qk_arena_strdup(&rep->arena, t->left.v[k]), NULL, NULL);
 		if (!t->trace.incomplete)

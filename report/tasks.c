@@ -114,11 +114,16 @@ static void add_result(struct qk_result *r, void *arg)
 	case QK_FATE_SUBMAKE: t->submakes++; return;
 	case QK_FATE_UNSANDBOXED: t->unsandboxed++; break;
 	case QK_FATE_REFUSED: t->refused++; break;
+	case QK_FATE_RESTORED: t->restored++; break;
 	case QK_FATE_RAN: break;
 	}
 	t->lines++;
 	if (r->why && !t->why)
 		t->why = qk_strdup(r->why);
+	if (r->uncached && !t->uncached)
+		t->uncached = qk_strdup(r->uncached);
+	for (size_t i = 0; i < r->loose.n; i++)
+		qk_strv_push(&t->loose, r->loose.v[i]);
 	t->failed |= r->status != 0;
 	if (r->trace.incomplete)
 		qk_trace_lost(&t->trace, "%s", r->trace.incomplete);
@@ -202,6 +207,8 @@ void qk_tasks_release(struct qk_tasks *ts)
 		qk_trace_release(&t->trace);
 		qk_strv_release(&t->left);
 		qk_strv_release(&t->stray);
+		qk_strv_release(&t->loose);
+		free(t->uncached);
 		qk_request_release(&t->req);
 		free(t->why);
 		free(t);

@@ -29,6 +29,9 @@ struct qk_task {
 	char *why;              /* for the standing that is not AUDITED */
 	unsigned int lines;     /* results that count as a task's */
 	unsigned int submakes, unsandboxed, refused;
+	unsigned int restored;  /* of the lines, those put in place from the store */
+	char *uncached;         /* why a line was not stored; NULL = all were, or were not to be */
+	struct qk_strv loose;   /* absolute: what lines left beside the outputs */
 	bool failed;
 };
 

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+/* Beside what a task's standing is in the sandbox. */
+static const enum qk_standing UNCACHED = QK_RESTORED_RUN + 1;
+
 static const char *plural(size_t n)
 {
 	return n == 1 ? "" : "s";
@@ -214,23 +217,32 @@ static void print_git_writers(struct qk_buf *out, const struct qk_report *rep)
 		qk_buf_addf(out, "  wrote in .git, which the sandbox allows: %zu task%s\n", n, plural(n));
 }
 
+/* Why a task has a standing; NULL if it has another. */
+static const char *reason(const struct qk_report_task *t, enum qk_standing standing)
+{
+	if (standing == UNCACHED)
+		return t->uncached;
+	return t->standing == standing ? t->why : NULL;
+}
+
 /* Tasks of one standing, with the reason; tasks that share a reason in one line. */
 static void print_standing(struct qk_buf *out, const struct qk_report *rep, enum qk_standing standing,
 	const char *heading)
 {
-	qk_autofree bool *done = qk_zalloc(rep->tasks.n);
+	qk_autofree bool *done = qk_zalloc(rep->tasks.n + 1);
 
 	for (size_t i = 0; i < rep->tasks.n; i++) {
-		const struct qk_report_task *t = &rep->tasks.v[i];
+		const char *why = reason(&rep->tasks.v[i], standing), *also;
 		size_t n = 0;
 
-		if (t->standing != standing || done[i])
+		if (!why || done[i])
 			continue;
 		qk_buf_addf(out, "  %s: ", heading);
 		for (size_t k = i; k < rep->tasks.n; k++) {
 			const struct qk_report_task *u = &rep->tasks.v[k];
 
-			if (u->standing != standing || strcmp(u->why, t->why))
+			also = reason(u, standing);
+			if (!also || strcmp(also, why))
 				continue;
 			done[k] = true;
 			if (n++ >= QK_TEXT_PATHS)
@@ -241,8 +253,27 @@ static void print_standing(struct qk_buf *out, const struct qk_report *rep, enum
 		}
 		if (n > QK_TEXT_PATHS)
 			qk_buf_addf(out, " and %zu more", n - QK_TEXT_PATHS);
-		qk_buf_addf(out, " (%s)\n", t->why);
+		qk_buf_addf(out, " (%s)\n", why);
 	}
+}
+
+static void print_cache(struct qk_buf *out, const struct qk_report *rep)
+{
+	const struct qk_session *s = rep->session;
+	size_t restored = 0, cacheable = 0;
+
+	if (!s->caching)
+		return;
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		restored += rep->tasks.v[i].standing == QK_RESTORED_RUN;
+		cacheable += rep->tasks.v[i].cacheable;
+	}
+	if (s->mode == QK_MODE_OFF && s->caching & QK_CACHING_RESTORE && cacheable)
+		qk_buf_addf(out, "Cache: %zu of %zu task%s restored\n", restored, cacheable, plural(cacheable));
+	else if (s->mode != QK_MODE_OFF && restored)
+		qk_buf_addf(out, "  %zu task%s restored from the cache, so not audited\n", restored,
+			plural(restored));
+	print_standing(out, rep, UNCACHED, s->caching & QK_CACHING_STORE ? "not cached" : "not recorded");
 }
 
 static void print_head(struct qk_buf *out, const struct qk_report *rep, size_t checked, size_t beyond)
@@ -274,6 +305,12 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	}
 	if (!rep->tasks.n && !rep->trouble)
 		return;
+	if (s->mode == QK_MODE_OFF) {
+		print_cache(out, rep);
+		if (rep->trouble)
+			qk_buf_addf(out, "  the run's logs are incomplete: %s\n", rep->trouble);
+		return;
+	}
 	if (checked)
 		print_head(out, rep, checked, beyond);
 	else
@@ -289,6 +326,7 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	print_standing(out, rep, QK_UNSANDBOXED, "ran unsandboxed");
 	print_standing(out, rep, QK_UNAUDITED, "not audited");
 	print_standing(out, rep, QK_REFUSED_RUN, "refused");
+	print_cache(out, rep);
 	for (size_t i = 0; i < rep->notices.n; i++) {
 		const struct qk_report_notice *n = &rep->notices.v[i];
 
