@@ -246,7 +246,7 @@ char *qk_why(struct qk_store *s, struct qk_pathview *view, const char *name, con
 	if (!why)
 		why = differing_path(&old, half, view);
 	if (!why)
-		why = qk_strdup("its recording is no longer among the newest ones");
+		why = qk_strdup("its recording was not kept, or newer ones took its place");
 	fields_release(&old);
 	fields_release(&now);
 	return why;

@@ -301,19 +301,13 @@ static void judge_standing(struct judging *jd, struct qk_report_task *to, const 
 	to->failed |= t->failed;
 }
 
-/* What lines left for others to remove, and nobody did, keeps a task from being stored as well. */
+/* A failed task is not stored anyway: nothing need be said. */
 static void judge_uncached(struct judging *jd, struct qk_report_task *to, const struct qk_task *t)
 {
-	struct stat st;
-
 	if (t->failed || to->uncached)
 		return;
 	if (t->uncached)
 		to->uncached = qk_arena_strdup(&jd->rep->arena, t->uncached);
-	for (size_t i = 0; i < t->loose.n && !to->uncached; i++)
-		if (!lstat(t->loose.v[i], &st))
-			to->uncached = qk_arena_printf(&jd->rep->arena, "it wrote %s, which is no output of it",
-				shown(jd, t->loose.v[i]));
 }
 
 static void note_writers(struct judging *jd, const struct qk_task *t)

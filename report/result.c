@@ -26,7 +26,6 @@ enum result_tag {
 	TAG_LEFT,
 	TAG_STRAY,
 	TAG_UNCACHED,
-	TAG_LOOSE,
 };
 
 void qk_result_init(struct qk_result *r, uint64_t make_pid, uint64_t offset)
@@ -43,7 +42,6 @@ void qk_result_release(struct qk_result *r)
 	qk_vec_release(&r->judged);
 	qk_strv_release(&r->declared);
 	qk_strv_release(&r->left);
-	qk_strv_release(&r->loose);
 	qk_strv_release(&r->stray);
 }
 
@@ -105,7 +103,6 @@ int qk_result_append(const struct qk_result *r, const char *run, struct qk_err *
 	put_list(&b, TAG_DECLARED, &r->declared);
 	put_list(&b, TAG_LEFT, &r->left);
 	put_list(&b, TAG_STRAY, &r->stray);
-	put_list(&b, TAG_LOOSE, &r->loose);
 	if (r->uncached)
 		qk_record_putstr(&b, TAG_UNCACHED, r->uncached);
 	qk_record_end(&b, begin);
@@ -150,7 +147,6 @@ static int take_field(struct qk_result *r, const struct qk_field *f, struct qk_e
 		break;
 	case TAG_DECLARED: qk_strv_take(&r->declared, qk_strndup(f->p, f->n)); break;
 	case TAG_LEFT: qk_strv_take(&r->left, qk_strndup(f->p, f->n)); break;
-	case TAG_LOOSE: qk_strv_take(&r->loose, qk_strndup(f->p, f->n)); break;
 	case TAG_UNCACHED:
 		free(r->uncached);
 		r->uncached = qk_strndup(f->p, f->n);

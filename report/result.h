@@ -42,7 +42,6 @@ struct qk_result {
 	struct qk_strv declared; /* absolute resolved paths that the dependency file lists */
 	struct qk_strv left;     /* left running */
 	char *uncached;          /* why its result was not stored, where it was to be; else NULL */
-	struct qk_strv loose;    /* absolute: left beside the outputs; later lines may remove them */
 	struct qk_strv stray;    /* written, not applied (enforce) */
 };
 

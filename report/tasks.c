@@ -122,8 +122,6 @@ static void add_result(struct qk_result *r, void *arg)
 		t->why = qk_strdup(r->why);
 	if (r->uncached && !t->uncached)
 		t->uncached = qk_strdup(r->uncached);
-	for (size_t i = 0; i < r->loose.n; i++)
-		qk_strv_push(&t->loose, r->loose.v[i]);
 	t->failed |= r->status != 0;
 	if (r->trace.incomplete)
 		qk_trace_lost(&t->trace, "%s", r->trace.incomplete);
@@ -207,7 +205,6 @@ void qk_tasks_release(struct qk_tasks *ts)
 		qk_trace_release(&t->trace);
 		qk_strv_release(&t->left);
 		qk_strv_release(&t->stray);
-		qk_strv_release(&t->loose);
 		free(t->uncached);
 		qk_request_release(&t->req);
 		free(t->why);

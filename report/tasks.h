@@ -31,7 +31,6 @@ struct qk_task {
 	unsigned int submakes, unsandboxed, refused;
 	unsigned int restored;  /* of the lines, those put in place from the store */
 	char *uncached;         /* why a line was not stored; NULL = all were, or were not to be */
-	struct qk_strv loose;   /* absolute: what lines left beside the outputs */
 	bool failed;
 };
 

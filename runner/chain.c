@@ -149,7 +149,7 @@ static int publish_record(struct qk_record *rec, struct qk_store *store, struct 
 	return ret;
 }
 
-int qk_chain_publish(const struct qk_chain *c, const struct qk_request *r, struct qk_store *store,
+int qk_chain_publish(struct qk_chain *c, const struct qk_request *r, struct qk_store *store,
 	struct qk_err *err)
 {
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
@@ -162,6 +162,14 @@ int qk_chain_publish(const struct qk_chain *c, const struct qk_request *r, struc
 	read_waiting(r, &b);
 	while (!ret && qk_record_next(b.s, b.len, &pos, &rec) > 0)
 		ret = publish_record(&rec, store, err);
+	if (!ret) { /* once; the strays are still of interest */
+		qk_autofree char *path = waiting_name(r);
+
+		unlink(path);
+		c->waiting = false;
+		if (c->strays.n)
+			ret = qk_chain_wait(c, r, NULL, NULL, &c->strays, err);
+	}
 	return ret;
 }
 
@@ -173,25 +181,12 @@ static bool is_file(const struct qk_request *r, const char *name)
 	return !lstat(path, &st) && (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode));
 }
 
-static bool all_gone(const struct qk_request *r, const struct qk_strv *strays)
-{
-	for (size_t i = 0; i < strays->n; i++) {
-		qk_autofree char *path = qk_path_join(r->root, strays->v[i]);
-		struct stat st;
-
-		if (!lstat(path, &st))
-			return false;
-	}
-	return true;
-}
-
-bool qk_chain_complete(
-	const struct qk_chain *c, const struct qk_request *r, const struct qk_strv *strays)
+bool qk_chain_complete(const struct qk_request *r)
 {
 	if (!is_file(r, r->target))
 		return false;
 	for (size_t i = 0; i < r->lists[QK_LIST_SIBLINGS].n; i++)
 		if (!is_file(r, r->lists[QK_LIST_SIBLINGS].v[i]))
 			return false;
-	return all_gone(r, strays) && all_gone(r, &c->strays);
+	return true;
 }

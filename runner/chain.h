@@ -2,10 +2,10 @@
  * From one line of a recipe to the next. Each line is a process of its own that does not know
  * whether it is the last; what the lines before it were and did is handed on in the run directory.
  *
- * A line's result may be used later only once the recipe has shown what it is: all its targets are
- * files, and what its lines left beside their outputs is gone again. Until then the line waits; the
- * line after which it is so publishes the waiting ones with its own. A recipe that never gets there
- * (a phony one, one that fails, one that leaves strays) publishes nothing.
+ * A line's result may be used later only once the recipe has shown that it makes what it is for: all
+ * its targets are files. Until then the line waits; the line after which it is so publishes the
+ * waiting ones with its own. A recipe that never gets there (a phony one, one that fails) publishes
+ * nothing.
  */
 #ifndef QK_RUNNER_CHAIN_H
 #define QK_RUNNER_CHAIN_H
@@ -24,7 +24,7 @@ struct qk_chain {
 	uint64_t lines;        /* so many came before */
 	struct qk_digest weak; /* the key of the line before */
 	bool tainted;          /* a line left what no key counts: none after it is looked up or stored */
-	bool waiting;          /* the recipe has a file of lines that wait, or of strays */
+	bool waiting;          /* the recipe has a file of lines that wait, and of strays */
 	struct qk_strv strays; /* relative to the root: left by lines before, outputs of none */
 };
 
@@ -40,14 +40,10 @@ int qk_chain_wait(struct qk_chain *c, const struct qk_request *r, const struct q
 	const struct qk_pathset *set, const struct qk_strv *strays, struct qk_err *err);
 
 /* Publishes the lines that wait. */
-int qk_chain_publish(const struct qk_chain *c, const struct qk_request *r, struct qk_store *store,
+int qk_chain_publish(struct qk_chain *c, const struct qk_request *r, struct qk_store *store,
 	struct qk_err *err);
 
-/*
- * True if the recipe has got there: each target is a file or a link, and neither strays nor those of
- * earlier lines are there any more.
- */
-bool qk_chain_complete(
-	const struct qk_chain *c, const struct qk_request *r, const struct qk_strv *strays);
+/* True if each target of the recipe is a file or a link. */
+bool qk_chain_complete(const struct qk_request *r);
 
 #endif

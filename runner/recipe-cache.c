@@ -283,10 +283,14 @@ static int hand_on(struct qk_recipe_cache *c, const struct qk_recorded *rec, str
 {
 	int ret;
 
-	if (!qk_chain_complete(&c->chain, c->req, &rec->strays))
+	if (!qk_chain_complete(c->req))
 		return qk_chain_wait(&c->chain, c->req, &c->weak, &rec->set, &rec->strays, err);
 	ret = qk_chain_publish(&c->chain, c->req, c->store, err);
-	return ret ? ret : qk_pathsets_add(c->store, &c->weak, &rec->set, err);
+	if (!ret)
+		ret = qk_pathsets_add(c->store, &c->weak, &rec->set, err);
+	if (!ret && rec->strays.n)
+		ret = qk_chain_wait(&c->chain, c->req, NULL, NULL, &rec->strays, err);
+	return ret;
 }
 
 static void keep(struct qk_recipe_cache *c, struct qk_recorded *rec)
@@ -340,6 +344,7 @@ void qk_recipe_cache_finish(struct qk_recipe_cache *c, const struct qk_policy *p
 {
 	struct qk_trace *t = &c->result->trace;
 	const char *refused;
+	bool walled;
 
 	if (!c->req->caching)
 		return;
@@ -349,6 +354,7 @@ void qk_recipe_cache_finish(struct qk_recipe_cache *c, const struct qk_policy *p
 		qk_recorded_read(&rec, c->req, t, policy, &c->before, &c->chain, &c->view,
 			c->argv->v, c->env->v);
 		refused = refused_read(c, policy);
+		walled = rec.strays.n && c->req->mode == QK_MODE_ENFORCE;
 		c->chain.tainted |= rec.tainted || t->incomplete;
 		if (!status && t->incomplete)
 			not_kept(c, t->incomplete);
@@ -356,15 +362,13 @@ void qk_recipe_cache_finish(struct qk_recipe_cache *c, const struct qk_policy *p
 			not_kept(c, "it was refused a read");
 		else if (!status && rec.unfit)
 			not_kept(c, rec.unfit);
-		else if (!status && rec.strays.n && c->req->mode == QK_MODE_ENFORCE)
-			c->chain.tainted = true;
+		else if (!status && walled)
+			not_kept(c, "it left files beside its outputs, which the walls keep");
 		else if (!status)
 			keep(c, &rec);
 		/* a layer holds what was left there under walls: not to be had, nor to be counted on */
-		if (rec.strays.n && c->req->mode != QK_MODE_ENFORCE && (status || c->result->uncached))
+		if (rec.strays.n && !walled && (status || c->result->uncached))
 			(void)qk_chain_wait(&c->chain, c->req, &c->weak, NULL, &rec.strays, NULL);
-		for (size_t i = 0; i < rec.strays.n && c->req->mode != QK_MODE_ENFORCE; i++)
-			qk_strv_take(&c->result->loose, qk_path_join(c->req->root, rec.strays.v[i]));
 		qk_recorded_release(&rec);
 	}
 	if (c->req->mode == QK_MODE_OFF) {

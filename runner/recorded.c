@@ -294,10 +294,8 @@ static bool is_output(const struct reading *rd, const struct qk_trace_entry *e)
 {
 	struct qk_verdict v = qk_policy_judge(rd->policy, e->path, QK_WRITE);
 
-	if (v.answer == QK_ALLOWED &&
-		(v.reason == QK_BY_TARGET || v.reason == QK_BY_OUTPUT || v.reason == QK_BY_DEPFILE))
-		return true;
-	return e->flags & QK_T_DIR && qk_policy_leads_to(rd->policy, e->path, QK_WRITE);
+	return v.answer == QK_ALLOWED &&
+	       (v.reason == QK_BY_TARGET || v.reason == QK_BY_OUTPUT || v.reason == QK_BY_DEPFILE);
 }
 
 static void changed_outside(struct reading *rd, const struct qk_trace_entry *e)
@@ -332,7 +330,8 @@ static void changed(struct reading *rd, const struct qk_trace_entry *e)
 	taken_over(rd, e);
 	if (gone && e->flags & QK_T_CREATED)
 		return;
-	if (is_output(rd, e) || (gone && qk_strv_has(&rd->chain->strays, path))) {
+	/* a directory made or removed can be again, whatever it is for: nothing is in it */
+	if (e->flags & QK_T_DIR || is_output(rd, e) || (gone && qk_strv_has(&rd->chain->strays, path))) {
 		qk_strv_push(gone ? &rd->ret->gone : &rd->ret->left, path);
 		return;
 	}

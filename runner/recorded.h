@@ -11,7 +11,9 @@
  * it did what cannot be done again: wrote outside the workspace, left something in the temporary
  * directory, removed what is not the recipe's, or changed a file by contents that were not looked at
  * before (only targets, files named in QK_OUTPUTS, and what earlier lines left are). What it leaves
- * in the workspace beside its outputs are strays; the recipe may yet remove them (runner/chain.h).
+ * in the workspace beside its outputs, directories apart, are strays: stored with the rest, so that a
+ * hit does all the line did, and known to the recipe's later lines, which may take them over. Audit
+ * reports them; under walls they are not kept, nor is then the result.
  */
 #ifndef QK_RUNNER_RECORDED_H
 #define QK_RUNNER_RECORDED_H

@@ -201,6 +201,7 @@ static void apply(struct qk_trace *t, enum qk_event ev, const char *path, bool c
 		change(flags, false);
 		*flags |= QK_T_DIR;
 		break;
+	case QK_EV_RMDIR: *flags |= QK_T_DIR; /* fall through */
 	case QK_EV_REMOVE:
 		change(flags, !came_along);
 		*flags |= QK_T_REMOVED;

@@ -25,7 +25,8 @@ enum qk_event {
 	QK_EV_WRITE,  /* opened for writing or truncated, an existing file (O_RDWR: READ comes first) */
 	QK_EV_CREATE, /* a file, node, socket or link made where nothing was */
 	QK_EV_MKDIR,  /* a directory made */
-	QK_EV_REMOVE, /* unlinked, rmdir */
+	QK_EV_REMOVE, /* unlinked */
+	QK_EV_RMDIR,
 	QK_EV_META,   /* mode, owner or extended attributes changed */
 	QK_EV_LIST,   /* a directory opened for reading */
 	QK_EV_FOLLOW, /* a symbolic link passed on the way to something else */

@@ -45,7 +45,7 @@ static int known_there(const struct qk_witness *w, const char *path)
 		return -1;
 	if (e->flags & QK_T_REMOVED)
 		return 0;
-	return e->flags & ~(uint32_t)QK_T_ABSENT ? 1 : 0;
+	return e->flags & ~(uint32_t)(QK_T_ABSENT | QK_T_WANTED | QK_T_KEPT) ? 1 : 0;
 }
 
 /* Whether the file that stands at path now was born since the command began, or is gone again. */
@@ -140,7 +140,7 @@ static void renamed(struct qk_witness *w, const struct qk_deed *d)
 static void removed(struct qk_witness *w, const struct qk_deed *d)
 {
 	resolve(w, d, QK_RESOLVE_NOFOLLOW);
-	event(w, QK_EV_REMOVE, &w->a);
+	event(w, d->op == QK_CALL_RMDIR || d->flags & AT_REMOVEDIR ? QK_EV_RMDIR : QK_EV_REMOVE, &w->a);
 	qk_resolver_forget(&w->resolver);
 }
 

@@ -382,7 +382,7 @@ static void do_remove(struct qk_witness *w, const struct qk_deed *d, bool dir)
 		seen(w, &w->a);
 		return;
 	}
-	event(w, QK_EV_REMOVE, &w->a);
+	event(w, dir ? QK_EV_RMDIR : QK_EV_REMOVE, &w->a);
 	if (dir || S_ISLNK(w->a.st.st_mode))
 		qk_resolver_forget(&w->resolver);
 }
