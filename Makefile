@@ -20,23 +20,33 @@ SAN_LOFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=undefined -fsanitize-undefined
 # One dependency file for each object: foo.o and foo.lo may be compiled differently.
 DEPS = -MMD -MP -MF $@.d
 QK_LIBS := -lgit2 -lyaml
+# The runner starts once per recipe line. musl starts ten times faster than glibc, which asks the
+# processor for its features first: on virtual machines that alone is most of a millisecond.
+MUSL := $(if $(filter 1,$(SAN)),,$(shell command -v musl-gcc))
+RUNNER_CC := $(if $(MUSL),$(MUSL) -idirafter /usr/include \
+	-idirafter /usr/include/$(shell $(CC) -print-multiarch 2>/dev/null),$(CC))
 RUNNER_LDFLAGS := $(if $(filter 1,$(SAN)),,-static)
 
 SRC = $(sort $(wildcard $1/*.c))
 OBJ = $(patsubst %.c,$O/obj/%.o,$1)
 LOBJ = $(patsubst %.c,$O/obj/%.lo,$1)
+ROBJ = $(patsubst %.c,$O/obj/%.ro,$1)
 
 BASE := $(call SRC,base)
 KEYING := $(call SRC,keying)
+# Those that need no library: what the plugin and the runner may use.
+LEAN := $(shell grep -LE '<(git2|yaml)[./]' $(KEYING))
 SANDBOX := $(call SRC,sandbox)
 REPORT := $(call SRC,report)
 RUNNER := $(call SRC,runner)
 PLUGIN := $(call SRC,gmk-plugin)
+WORKSPACE := $(call SRC,gmk-plugin/tasks) gmk-plugin/gmkx.c
 CLI := $(call SRC,cli)
 UNIT := $(call SRC,tests/unit)
 PROBES := $(call SRC,tests/probes)
 
 PLUGIN_SO := $O/lib/qk/qk.so
+WORKSPACE_SO := $O/lib/qk/qk-workspace.so
 RUNNER_SH := $O/libexec/qk/sh
 QK := $(if $(CLI),$O/bin/qk)
 UNIT_BIN := $(patsubst tests/unit/%.c,$O/tests/%,$(UNIT))
@@ -50,7 +60,7 @@ SAY = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $1 $2)
 .SECONDARY:
 .PHONY: all
 
-all: $(PLUGIN_SO) $(RUNNER_SH) $(QK) ## build the plugin, the runner and the qk program
+all: $(PLUGIN_SO) $(WORKSPACE_SO) $(RUNNER_SH) $(QK) ## build the plugin, the runner and the qk program
 
 $O/obj/%.o: %.c
 	$(call SAY,CC,$<)
@@ -67,26 +77,49 @@ $O/libqk.a: $(call OBJ,$(BASE) $(SANDBOX) $(REPORT) $(KEYING))
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
 
-# Linked static: it starts once per recipe line, and a dynamic start costs more than its work.
-$(RUNNER_SH): $(call OBJ,$(RUNNER)) $O/libqk.a
+$O/obj/%.ro: %.c
+	$(call SAY,CC,"$< (runner)")
+	@mkdir -p $(@D)
+	$Q$(RUNNER_CC) $(QK_CFLAGS) $(DEPS) $(SAN_CFLAGS) $(CFLAGS) -c -o $@ $<
+
+$O/librunner.a: $(call ROBJ,$(BASE) $(SANDBOX) $(REPORT) $(LEAN))
+	$(call SAY,AR,$@)
+	@rm -f $@
+	$Q$(AR) rcs $@ $^
+
+# Linked static: a dynamic start costs more than the work.
+$(RUNNER_SH): $(call ROBJ,$(RUNNER)) $O/librunner.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
-	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) $(RUNNER_LDFLAGS) -o $@ $^
+	$Q$(RUNNER_CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) $(RUNNER_LDFLAGS) -o $@ $^
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
-# Of keying/ the part inside make has requests and what names a store.
-$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) keying/request.c keying/storename.c) gmk-plugin/qk.map
+$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) \
+	$(addprefix keying/,request.c storename.c digest.c digestcache.c filehash.c key.c)) gmk-plugin/qk.map
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
 		-Wl,--version-script=gmk-plugin/qk.map -o $@ $(filter %.lo,$^)
 
-$O/bin/qk: $(call OBJ,$(CLI)) $O/libqk.a
+# Loaded by qk.so where a workspace is, so that all others are spared what it needs.
+$(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE)) gmk-plugin/tasks/workspace.map
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
+		-Wl,--version-script=gmk-plugin/tasks/workspace.map -o $@ $(filter %.lo,$^) $(QK_LIBS)
+
+# The verbs without main, so that unit tests can have parts of them.
+$O/libqk-cli.a: $(call OBJ,$(filter-out cli/main.c,$(CLI)))
+	$(call SAY,AR,$@)
+	@rm -f $@
+	$Q$(AR) rcs $@ $^
+
+$O/bin/qk: $O/obj/cli/main.o $O/libqk-cli.a $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS)
 
-$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk.a
+$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS) -lcheck -lsubunit -lm -lrt -lpthread
@@ -132,7 +165,7 @@ $O/bench/interleave: bench/interleave.c
 check: all $(QK_MK) $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run all tests; CASES='glob...' some cases
 	$Q$(CHECK) $(if $(CASES),,$(addprefix -u ,$(UNIT_BIN))) $(CASES)
 
-unit: $(UNIT_BIN) $(HARNESS_BIN) ## run the unit tests alone
+unit: $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run the unit tests alone
 	$Q$(CHECK) $(addprefix -u ,$(UNIT_BIN)) no-cases
 
 demo: all $(QK_MK) ## show audit, a fix and enforce on the examples
@@ -144,17 +177,26 @@ bench: all $(QK_MK) $O/bench/interleave ## measure against plain make; BENCH='tr
 		ROUNDS=$(ROUNDS) bench/run.sh $(BENCH)
 
 # GNU Make looks for included files in PREFIX/include, so a plain `include qk.mk` finds it there.
+PREFIX_DIR = $(DESTDIR)$(PREFIX)
+SHARE := share/man/man1/qk.1 share/man/man5/qk.mk.5 share/bash-completion/completions/qk \
+	share/zsh/site-functions/_qk
+INSTALLED := include/qk.mk lib/qk/qk.so lib/qk/qk-workspace.so libexec/qk/sh $(if $(QK),bin/qk) $(SHARE)
+
 install: all ## install under PREFIX (/usr/local), below DESTDIR if set
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/qk $(DESTDIR)$(PREFIX)/libexec/qk
-	install -m 644 qk.mk $(DESTDIR)$(PREFIX)/include/qk.mk
-	install -m 755 $(PLUGIN_SO) $(DESTDIR)$(PREFIX)/lib/qk/qk.so
-	install -m 755 $(RUNNER_SH) $(DESTDIR)$(PREFIX)/libexec/qk/sh
-	$(if $(QK),install -d $(DESTDIR)$(PREFIX)/bin && install -m 755 $(QK) $(DESTDIR)$(PREFIX)/bin/qk)
+	install -d $(addprefix $(PREFIX_DIR)/,$(sort $(dir $(INSTALLED))))
+	install -m 644 qk.mk $(PREFIX_DIR)/include/qk.mk
+	install -m 755 $(PLUGIN_SO) $(PREFIX_DIR)/lib/qk/qk.so
+	install -m 755 $(WORKSPACE_SO) $(PREFIX_DIR)/lib/qk/qk-workspace.so
+	install -m 755 $(RUNNER_SH) $(PREFIX_DIR)/libexec/qk/sh
+	$(if $(QK),install -m 755 $(QK) $(PREFIX_DIR)/bin/qk)
+	install -m 644 docs/qk.1 $(PREFIX_DIR)/share/man/man1/qk.1
+	install -m 644 docs/qk.mk.5 $(PREFIX_DIR)/share/man/man5/qk.mk.5
+	install -m 644 docs/completion/qk.bash $(PREFIX_DIR)/share/bash-completion/completions/qk
+	install -m 644 docs/completion/_qk $(PREFIX_DIR)/share/zsh/site-functions/_qk
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/include/qk.mk $(DESTDIR)$(PREFIX)/lib/qk/qk.so \
-		$(DESTDIR)$(PREFIX)/libexec/qk/sh $(DESTDIR)$(PREFIX)/bin/qk
-	-rmdir $(DESTDIR)$(PREFIX)/lib/qk $(DESTDIR)$(PREFIX)/libexec/qk
+	rm -f $(addprefix $(PREFIX_DIR)/,$(INSTALLED))
+	-rmdir $(PREFIX_DIR)/lib/qk $(PREFIX_DIR)/libexec/qk
 
 clean: ## remove what was built (GNU Make 4.4.1 for the tests stays)
 	$Qfind $O -mindepth 1 -maxdepth 1 ! -name 'make-4.4.1*' -exec rm -rf {} +

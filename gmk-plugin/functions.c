@@ -2,14 +2,18 @@
 
 #include "base/buf.h"
 #include "gmk-plugin/gmkx.h"
+#include "gmk-plugin/keys.h"
 #include "gmk-plugin/plugin.h"
 #include "gmk-plugin/recipe.h"
+#include "gmk-plugin/taskpart.h"
 
 #include <string.h>
 
 /* $(qk-setup MK,RUNNER): called by qk.mk as it is read; takes recipes early if a knob is set. */
 static char *fn_setup(const char *name, unsigned int argc, char **argv)
 {
+	qk_autofree char *home = NULL;
+
 	(void)name;
 	(void)argc;
 	free(qk_plugin.mk);
@@ -22,6 +26,8 @@ static char *fn_setup(const char *name, unsigned int argc, char **argv)
 	qk_knobs_read(&qk_plugin.knobs);
 	if (qk_knobs_handle(&qk_plugin.knobs))
 		qk_plugin_activate();
+	home = qk_strndup(argv[1], strlen(argv[1]) - strlen("libexec/qk/sh"));
+	qk_taskpart_load(home);
 	return NULL;
 }
 
@@ -94,6 +100,37 @@ static char *fn_sandbox(const char *name, unsigned int argc, char **argv)
 	return qk_gmkx_result(b.s);
 }
 
+/* $(qk-task N): the recipe of a rule made for a workspace task. */
+static char *fn_task(const char *name, unsigned int argc, char **argv)
+{
+	qk_autofree char *text = qk_taskpart ? qk_taskpart->recipe(strtoul(argv[0], NULL, 10)) : NULL;
+
+	(void)name;
+	(void)argc;
+	return qk_gmkx_result(text);
+}
+
+/* $(qk-task-flags ): .SHELLFLAGS of such rules. */
+static char *fn_task_flags(const char *name, unsigned int argc, char **argv)
+{
+	qk_autofree char *target = qk_gmkx_expand("$@");
+	qk_autofree char *flags = qk_taskpart ? qk_taskpart->flags(target) : NULL;
+
+	(void)name;
+	(void)argc;
+	(void)argv;
+	return qk_gmkx_result(flags ? flags : "-c");
+}
+
+static char *fn_key(const char *name, unsigned int argc, char **argv)
+{
+	qk_autofree char *key = qk_keys_of(argv[0]);
+
+	(void)name;
+	(void)argc;
+	return qk_gmkx_result(key);
+}
+
 void qk_functions_register(void)
 {
 	qk_gmkx_function("qk-setup", fn_setup, 2, 2);
@@ -102,4 +139,7 @@ void qk_functions_register(void)
 	qk_gmkx_function("qk-run", fn_run, 0, 1);
 	qk_gmkx_function("qk-make", fn_make, 0, 1);
 	qk_gmkx_function("qk-sandbox", fn_sandbox, 1, 1);
+	qk_gmkx_function("qk-key", fn_key, 1, 1);
+	qk_gmkx_function("qk-task", fn_task, 1, 1);
+	qk_gmkx_function("qk-task-flags", fn_task_flags, 0, 1);
 }

@@ -34,6 +34,13 @@ void qk_gmkx_eval(const char *fmt, ...)
 	gmk_eval(b.s, NULL);
 }
 
+void qk_gmkx_eval_at(const char *file, unsigned long line, const char *text)
+{
+	const gmk_floc at = { file, line };
+
+	gmk_eval(text, &at);
+}
+
 void qk_gmkx_fatal(const char *fmt, ...)
 {
 	qk_autobuf struct qk_buf text = QK_BUF_INIT, call = QK_BUF_INIT;

@@ -11,6 +11,9 @@ char *qk_gmkx_expand(const char *fmt, ...) __attribute__((format(printf, 1, 2), 
 /* Reads makefile text, as if it stood where the present one does. */
 void qk_gmkx_eval(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same as if it stood at that line of file, which must stay valid for ever. */
+void qk_gmkx_eval_at(const char *file, unsigned long line, const char *text);
+
 /* Ends make as $(error) does: it waits for running jobs and exits with 2, with -k too. */
 void qk_gmkx_fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 

@@ -137,6 +137,8 @@ void qk_knobs_read(struct qk_knobs *k)
 	*k = (struct qk_knobs){
 		.mode = read_mode(),
 		.wrap = read_switch("QK_WRAP", true),
+		.cache = read_switch("CACHE", true),
+		.skip_cache = read_switch("SKIP_CACHE", false),
 		.no_overlay = !read_switch("QK_SANDBOX_OVERLAY", true),
 		.report = knob("SANDBOX_REPORT"),
 		.run_report = knob("QK_REPORT"),

@@ -12,6 +12,8 @@
 struct qk_knobs {
 	enum qk_mode mode;
 	bool wrap;        /* QK_WRAP = no: only $(qk-sandbox ...) commands are tasks */
+	bool cache;       /* CACHE; tasks of workspaces */
+	bool skip_cache;  /* SKIP_CACHE = 1 */
 	bool no_overlay;  /* QK_SANDBOX_OVERLAY = 0 */
 	char *report;     /* SANDBOX_REPORT; NULL = none */
 	char *run_report; /* QK_REPORT */

@@ -161,7 +161,6 @@ static void define_if_unset(const char *name)
 
 void qk_plugin_activate(void)
 {
-	static bool at_exit;
 	struct qk_plugin *p = &qk_plugin;
 
 	for (size_t l = 0; l < QK_N_LISTS; l++)
@@ -193,9 +192,8 @@ void qk_plugin_activate(void)
 		qk_gmkx_eval("ifneq ($(origin RECORD),undefined)\nexport RECORD := $(RECORD)\nendif");
 		qk_gmkx_eval("ifneq ($(origin QK_RECORD),undefined)\nexport QK_RECORD := $(QK_RECORD)\nendif");
 	}
-	if (!at_exit)
-		atexit(qk_summary_at_exit);
-	p->active = at_exit = true;
+	qk_summary_register();
+	p->active = true;
 }
 
 void qk_plugin_give_back(void)

@@ -5,6 +5,7 @@
 #include "gmk-plugin/deep.h"
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/plugin.h"
+#include "gmk-plugin/taskpart.h"
 #include "report/result.h"
 
 #include <errno.h>
@@ -45,8 +46,8 @@ static bool uses_make(const char *target)
 	return n != NULL;
 }
 
-/* True where make only pretends: -n, -q, -t. Lines it runs all the same (+) are not tasks then. */
-static bool only_pretending(void)
+/* Lines that are run all the same (+) are not tasks then. */
+bool qk_recipe_pretending(void)
 {
 	qk_autofree char *flags = qk_gmkx_expand("$(firstword -$(MAKEFLAGS))");
 
@@ -57,7 +58,7 @@ bool qk_recipe_runs(void)
 {
 	qk_autofree char *target = qk_gmkx_expand("$@");
 
-	return *target && qk_plugin.active && !only_pretending();
+	return *target && qk_plugin.active && !qk_recipe_pretending();
 }
 
 static void add_words(struct qk_request *r, enum qk_list list, const char *words)
@@ -184,6 +185,47 @@ static char *expand_parts(struct qk_strv *parts)
 	return all;
 }
 
+/* What is the same for all requests of this make. */
+static void fill_in(struct qk_request *r, const char *target, const char *cwd)
+{
+	r->make_pid = (uint64_t)getpid();
+	r->offset = qk_plugin.requests_len;
+	r->parent_pid = qk_plugin.parent_pid;
+	r->parent_offset = qk_plugin.parent_offset;
+	r->mode = qk_plugin.session.mode;
+	r->recorder = qk_plugin.session.recorder;
+	r->backend = qk_plugin.session.backend;
+	r->target = target;
+	r->cwd = cwd;
+	r->root = qk_plugin.session.root;
+	r->state = qk_plugin.session.state;
+	r->run = qk_plugin.session.run;
+	r->shell = qk_plugin.user_shell;
+	r->makefiles = qk_plugin.makefiles;
+}
+
+static void no_sibling(const char *target, void *arg)
+{
+	(void)target;
+	(void)arg;
+}
+
+char *qk_recipe_task_request(
+	const char *target, const char *project, const char *task, size_t n)
+{
+	qk_autofree char *cwd = getcwd(NULL, 0);
+	struct qk_request r = {
+		.make = "make", .task = task, .task_len = n, .project = project
+	};
+
+	qk_plugin_start();
+	if (!cwd)
+		qk_gmkx_fatal("qk: current directory: %s", strerror(errno));
+	fill_in(&r, target, cwd);
+	qk_deep_siblings(target, no_sibling, NULL); /* here it can be seen whether the layout fits */
+	return append_request(&r);
+}
+
 char *qk_recipe_request(void)
 {
 	qk_autostrv struct qk_strv parts = { 0 };
@@ -191,7 +233,7 @@ char *qk_recipe_request(void)
 	struct qk_request r = { 0 };
 	char *value = NULL;
 
-	if (!qk_recipe_runs())
+	if (!qk_recipe_runs() || (qk_taskpart && qk_taskpart->has(target)))
 		return NULL;
 	qk_plugin_start();
 	text = expand_parts(&parts);
@@ -200,27 +242,14 @@ char *qk_recipe_request(void)
 		qk_gmkx_fatal("qk: current directory: %s", strerror(errno));
 	if (parts.n != 5 + QK_N_LISTS)
 		qk_gmkx_fatal("qk: %s: a name or a QK_ variable of this recipe holds the byte 1", target);
-	r.make_pid = (uint64_t)getpid();
-	r.offset = qk_plugin.requests_len;
-	r.parent_pid = qk_plugin.parent_pid;
-	r.parent_offset = qk_plugin.parent_offset;
-	r.mode = qk_plugin.session.mode;
-	r.recorder = qk_plugin.session.recorder;
-	r.backend = qk_plugin.session.backend;
+	fill_in(&r, target, cwd);
 	r.off = is_off(target, parts.v[3]);
 	r.uses_make = uses_make(target);
-	r.target = target;
-	r.cwd = cwd;
 	r.caching = caching_of(target, parts.v[4 + QK_N_LISTS]);
 	r.system_reads = qk_plugin.session.system_reads;
 	r.cache_limit = qk_plugin.session.cache_limit;
 	r.cache_dir = qk_plugin.session.cache_dir;
-	r.root = qk_plugin.session.root;
-	r.state = qk_plugin.session.state;
-	r.run = qk_plugin.session.run;
-	r.shell = qk_plugin.user_shell;
 	r.make = parts.v[2];
-	r.makefiles = qk_plugin.makefiles;
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		add_words(&r, (enum qk_list)l, parts.v[4 + l]);
 	keep_scratches_apart(&r);

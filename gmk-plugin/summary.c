@@ -5,6 +5,7 @@
 #include "gmk-plugin/deep.h"
 #include "gmk-plugin/orphans.h"
 #include "gmk-plugin/plugin.h"
+#include "gmk-plugin/taskpart.h"
 #include "report/findings.h"
 #include "report/json.h"
 #include "report/rundir.h"
@@ -52,27 +53,90 @@ static void report_nothing(void)
 	write_report(&rep);
 }
 
-void qk_summary_at_exit(void)
+void qk_summary_register(void)
+{
+	static bool registered;
+
+	if (!registered)
+		atexit(qk_summary_at_exit);
+	registered = true;
+}
+
+static void take_status(const struct qk_taskstatus *s, void *statuses)
+{
+	qk_taskstatuses_add(statuses, s);
+}
+
+/* What the workspace's own part decided, and what runners left, if there was a run. */
+static void take_statuses(struct qk_taskstatuses *l)
+{
+	if (qk_taskpart)
+		qk_taskpart->finish(take_status, l);
+	if (!qk_plugin.started)
+		return;
+	if (qk_plugin.top)
+		qk_taskstatuses_read(l, qk_plugin.session.run);
+	else if (l->v.n)
+		qk_taskstatuses_append(l, qk_plugin.session.run, NULL);
+}
+
+static void report_statuses(const struct qk_taskstatuses *l, const struct qk_report *rep)
+{
+	qk_autobuf struct qk_buf text = QK_BUF_INIT, json = QK_BUF_INIT;
+	qk_autofree char *cwd = getcwd(NULL, 0);
+	struct qk_err err = QK_ERR_INIT;
+
+	qk_taskstatuses_text(&text, l);
+	fflush(stdout);
+	if (text.len)
+		(void)qk_write_all(STDERR_FILENO, text.s, text.len);
+	if (qk_plugin.knobs.run_report && cwd) {
+		qk_autofree char *path = qk_path_join(cwd, qk_plugin.knobs.run_report);
+
+		qk_taskstatuses_json(&json, l, rep);
+		if (qk_write_file(path, json.s, json.len, 0666, &err))
+			fprintf(stderr, "qk: QK_REPORT: %s\n", err.msg);
+	}
+}
+
+static void report_findings(const struct qk_report *rep)
 {
 	qk_autobuf struct qk_buf text = QK_BUF_INIT;
-	struct qk_report rep;
 
-	if (!qk_plugin.started) {
-		report_nothing();
-		return;
-	}
-	qk_orphans_end(qk_plugin.session.run);
-	leave_graph();
-	if (!qk_plugin.top)
-		return;
-	qk_report_read(&rep, &qk_plugin.session);
-	qk_text_summary(&text, &rep);
+	qk_text_summary(&text, rep);
 	fflush(stdout);
 	fflush(stderr);
 	if (text.len)
 		(void)qk_write_all(STDERR_FILENO, text.s, text.len);
 	if (qk_plugin.knobs.report)
-		write_report(&rep);
-	qk_report_release(&rep);
-	qk_rundir_remove(qk_plugin.session.run);
+		write_report(rep);
+}
+
+void qk_summary_at_exit(void)
+{
+	struct qk_taskstatuses statuses = { 0 };
+	struct qk_report rep;
+	bool audited = qk_plugin.started && qk_plugin.session.mode != QK_MODE_OFF;
+	bool reported = audited || (qk_plugin.started && qk_plugin.session.caching);
+
+	take_statuses(&statuses);
+	if (qk_plugin.started) {
+		qk_orphans_end(qk_plugin.session.run);
+		leave_graph();
+	}
+	if (!qk_plugin.started || qk_plugin.top) {
+		if (reported) {
+			qk_report_read(&rep, &qk_plugin.session, qk_taskpart ? qk_taskpart->places : NULL);
+			report_findings(&rep);
+		} else {
+			report_nothing();
+		}
+		if (qk_taskpart)
+			report_statuses(&statuses, audited ? &rep : NULL);
+		if (reported)
+			qk_report_release(&rep);
+		if (qk_plugin.started)
+			qk_rundir_remove(qk_plugin.session.run);
+	}
+	qk_taskstatuses_release(&statuses);
 }

@@ -7,4 +7,7 @@
 
 void qk_summary_at_exit(void);
 
+/* Has it called at the end of this make. */
+void qk_summary_register(void);
+
 #endif

@@ -340,11 +340,11 @@ struct timespec qk_digestcache_clock(void)
 static bool older(struct timespec t, struct timespec now)
 {
 	/*
-	 * A tick is 10 ms at most where stamps have nanoseconds. A stamp of whole seconds comes
+	 * A tick is 10 ms at most where stamps have nanoseconds: two of them. A stamp of whole seconds comes
 	 * from a file system that keeps no more (two seconds on FAT), or once in a billion by
 	 * chance.
 	 */
-	int64_t margin = t.tv_nsec ? 50 * 1000000LL : 2100 * 1000000LL;
+	int64_t margin = t.tv_nsec ? 20 * 1000000LL : 2100 * 1000000LL;
 	int64_t age_s = (int64_t)now.tv_sec - t.tv_sec;
 
 	if (age_s > 10)

@@ -21,6 +21,7 @@ struct qk_filehash {
 	char *root;
 	int rootfd;
 	struct qk_digestcache *cache;
+	struct qk_hasher *watch;
 	uint64_t files, bytes;
 	/* The directories being counted, outermost first: a link back into one of them is circular.
 	 */
@@ -274,6 +275,21 @@ static int count_link(struct qk_filehash *f, const char *name, int flags, struct
 	return 0;
 }
 
+void qk_filehash_watch(struct qk_filehash *f, struct qk_hasher *watch)
+{
+	f->watch = watch;
+}
+
+static void watch(struct qk_filehash *f, const struct stat *st)
+{
+	const uint64_t seen[] = { st->st_dev, st->st_ino, st->st_mode, (uint64_t)st->st_size,
+		(uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec,
+		(uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec };
+
+	/* what a directory holds is looked at itself; its times change with what is ignored */
+	qk_hasher_add(f->watch, seen, S_ISDIR(st->st_mode) ? 3 * sizeof(*seen) : sizeof(seen));
+}
+
 static int state_at(struct qk_filehash *f, const char *name, int flags, struct qk_filestate *ret,
 	struct qk_err *err)
 {
@@ -284,12 +300,18 @@ static int state_at(struct qk_filehash *f, const char *name, int flags, struct q
 	if (fstatat(f->rootfd, name, &st, AT_SYMLINK_NOFOLLOW)) {
 		if (errno != ENOENT && errno != ENOTDIR)
 			return qk_fail(err, errno, "stat '%s'", name);
+		if (f->watch)
+			qk_hasher_add(f->watch, "-", 1);
 		qk_filestate_fold(ret);
 		return 0;
 	}
+	if (f->watch)
+		watch(f, &st);
 	switch (st.st_mode & S_IFMT) {
 	case S_IFREG:
 		ret->kind = QK_FILE_REGULAR;
+		if (flags & QK_FILEHASH_STAT)
+			break;
 		if (!qk_digestcache_find(f->cache, name, &st, &ret->content)) {
 			if (flags & QK_FILEHASH_CACHED)
 				return -EAGAIN;

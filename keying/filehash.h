@@ -49,8 +49,10 @@ enum {
 	QK_FILEHASH_CACHED = 1 << 0,
 	/* A link counts as what it leads to (its text does not count). */
 	QK_FILEHASH_FOLLOW = 1 << 1,
+	/* Nothing is read nor looked up: for a watch alone. States have no content. */
+	QK_FILEHASH_STAT = 1 << 2,
 	/* What is at the path alone: a link counts by its text, a directory by being one. */
-	QK_FILEHASH_SHALLOW = 1 << 2,
+	QK_FILEHASH_SHALLOW = 1 << 3,
 };
 
 /*
@@ -82,6 +84,12 @@ int qk_filehash_listing_without(struct qk_filehash *f, const char *path, const c
  */
 void qk_filehash_remember(struct qk_filehash *f, const char *name, const struct qk_digest *d);
 bool qk_filehash_recall(struct qk_filehash *f, const char *name, struct qk_digest *ret);
+
+/*
+ * While a watch is set, what stat says of every file looked at is added to it: equal digests before
+ * and after mean that none of them was touched in between. NULL ends it.
+ */
+void qk_filehash_watch(struct qk_filehash *f, struct qk_hasher *watch);
 
 /* How many files were read since _new, and their bytes: what the cache did not save. */
 void qk_filehash_cost(const struct qk_filehash *f, uint64_t *files, uint64_t *bytes);

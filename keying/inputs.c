@@ -297,3 +297,8 @@ struct qk_resolved *qk_inputs_task(struct qk_inputs *in, const struct qk_task *t
 		add_dependency(&s, task->continuous[i], true);
 	return s.ret;
 }
+
+struct qk_resolved *qk_inputs_met(const struct qk_inputs *in, const struct qk_task *task)
+{
+	return in->tasks[task->index];
+}

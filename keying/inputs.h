@@ -69,6 +69,9 @@ void qk_inputs_free(struct qk_inputs *in);
 /* The task's inputs; resolved once, and before it those it depends on. Lives as long as in. */
 struct qk_resolved *qk_inputs_task(struct qk_inputs *in, const struct qk_task *task);
 
+/* The same if it was asked for before, else NULL. */
+struct qk_resolved *qk_inputs_met(const struct qk_inputs *in, const struct qk_task *task);
+
 /*
  * The lockfile that counts as a whole file because it is none of pnpm's version 9, or NULL; why
  * ("package-lock.json is not read: it counts as a whole") is for saying once.

@@ -19,6 +19,7 @@ enum tag {
 	TAG_PATH, /* of a file group */
 	TAG_GLOB,
 	TAG_DIGEST, /* known */
+	TAG_SEEN,
 };
 
 extern char **environ;
@@ -94,25 +95,54 @@ static int file_state(struct qk_filehash *f, const char *path, int flags, struct
 	return 0;
 }
 
-int qk_filegroup_hash(struct qk_filegroup *g, struct qk_filehash *f, int flags, struct qk_err *err)
+static int fold_files(const struct qk_filegroup *g, struct qk_filehash *f, int flags,
+	struct qk_hasher *h, struct qk_err *err)
 {
-	struct qk_hasher h;
-
-	if (g->known)
-		return 0;
-	qk_hasher_init(&h);
 	for (size_t i = 0; i < g->n; i++) {
 		struct qk_filestate s;
 		int r = file_state(f, g->paths[i], flags, &s, err);
 
 		if (r)
 			return r;
-		qk_hasher_field(&h, g->paths[i], strlen(g->paths[i]));
-		qk_hasher_add(&h, s.digest.b, QK_DIGEST_SIZE);
+		qk_hasher_field(h, g->paths[i], strlen(g->paths[i]));
+		qk_hasher_add(h, s.digest.b, QK_DIGEST_SIZE);
 	}
+	return 0;
+}
+
+int qk_filegroup_hash(struct qk_filegroup *g, struct qk_filehash *f, int flags, struct qk_err *err)
+{
+	struct qk_hasher h, seen;
+	int r;
+
+	if (g->known)
+		return 0;
+	qk_hasher_init(&h);
+	qk_hasher_init(&seen);
+	qk_filehash_watch(f, &seen);
+	r = fold_files(g, f, flags, &h, err);
+	qk_filehash_watch(f, NULL);
+	if (r)
+		return r;
 	qk_hasher_done(&h, &g->digest);
+	qk_hasher_done(&seen, &g->seen);
 	g->known = true;
 	return 0;
+}
+
+int qk_filegroup_look(const struct qk_filegroup *g, struct qk_filehash *f, struct qk_digest *ret,
+	struct qk_err *err)
+{
+	struct qk_hasher h, seen;
+	int r;
+
+	qk_hasher_init(&h);
+	qk_hasher_init(&seen);
+	qk_filehash_watch(f, &seen);
+	r = fold_files(g, f, QK_FILEHASH_STAT, &h, err);
+	qk_filehash_watch(f, NULL);
+	qk_hasher_done(&seen, ret);
+	return r;
 }
 
 int qk_filegroup_text(
@@ -238,6 +268,8 @@ void qk_parts_write(const struct qk_parts *p, struct qk_buf *out)
 		if (part->kind != QK_PART_TEXT && is_known(part))
 			qk_record_put(
 				out, TAG_DIGEST, g ? g->digest.b : part->digest.b, QK_DIGEST_SIZE);
+		if (g && g->known)
+			qk_record_put(out, TAG_SEEN, g->seen.b, QK_DIGEST_SIZE);
 	}
 }
 
@@ -272,7 +304,7 @@ int qk_parts_read(struct qk_parts *p, const struct qk_field *f)
 	struct qk_part *part = p->list.n ? &p->list.v[p->list.n - 1] : NULL;
 	const char *s;
 
-	if (f->tag < TAG_PART || f->tag > TAG_DIGEST)
+	if (f->tag < TAG_PART || f->tag > TAG_SEEN)
 		return 0;
 	if (f->tag == TAG_PART)
 		return read_part(p, f);
@@ -283,6 +315,12 @@ int qk_parts_read(struct qk_parts *p, const struct qk_field *f)
 			return -EBADMSG;
 		memcpy(part->files ? part->files->digest.b : part->digest.b, f->p, f->n);
 		*(part->files ? &part->files->known : &part->known) = true;
+		return 0;
+	}
+	if (f->tag == TAG_SEEN) {
+		if (f->n != QK_DIGEST_SIZE || !part->files)
+			return -EBADMSG;
+		memcpy(part->files->seen.b, f->p, f->n);
 		return 0;
 	}
 	if (memchr(f->p, '\0', f->n))

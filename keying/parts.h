@@ -42,6 +42,7 @@ struct qk_filegroup {
 	size_t n;
 	bool known;
 	struct qk_digest digest;
+	struct qk_digest seen; /* what stat said of them just before: known with digest */
 };
 
 struct qk_part {
@@ -80,6 +81,10 @@ int qk_parts_hash(struct qk_parts *p, struct qk_filehash *f, int flags, struct q
 
 /* One group by itself; as qk_parts_hash. */
 int qk_filegroup_hash(struct qk_filegroup *g, struct qk_filehash *f, int flags, struct qk_err *err);
+
+/* What stat says of the group's files now, to compare with seen. */
+int qk_filegroup_look(const struct qk_filegroup *g, struct qk_filehash *f, struct qk_digest *ret,
+	struct qk_err *err);
 
 /*
  * What the outputs that globs declare and filter (or NULL) selects count as. A task that made none

@@ -77,6 +77,9 @@ struct qk_request {
 	uint64_t cache_limit;   /* bytes; 0 = none */
 	const char *cache_dir;  /* absolute; NULL without caching */
 	const char *makefiles; /* MAKEFILES as the user had it; NULL = unset */
+	const char *task; /* a workspace task: its record (keying/taskspec.h); NULL: a recipe */
+	size_t task_len;
+	const char *project; /* of a task: its project's directory, relative to the root */
 	QK_VEC(const char *) lists[QK_N_LISTS];
 };
 

@@ -10,11 +10,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { STAGED_NAME = 40 };
+enum { STAGED_NAME = 48 };
 
+/* Beside those of other processes: a directory of one's own would cost more than all the rest. */
 static void staged_name(size_t i, char ret[STAGED_NAME])
 {
-	snprintf(ret, STAGED_NAME, "%zu", i);
+	snprintf(ret, STAGED_NAME, "restore.%d.%zu", (int)getpid(), i);
+}
+
+static void unstage(const struct qk_tree *t, int stagefd)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		char name[STAGED_NAME];
+
+		staged_name(i, name);
+		unlinkat(stagefd, name, 0);
+	}
 }
 
 static int stage_file(struct qk_store *s, const struct qk_treeent *e, int stagefd, const char *name,
@@ -187,7 +198,6 @@ int qk_restore(struct qk_store *s, const struct qk_digest *key, const struct qk_
 	const struct qk_outputs *o, struct qk_filehash *f, const char *stage, enum qk_restored *ret,
 	struct qk_err *err)
 {
-	qk_autofree char *dir = qk_asprintf("%s/restore-XXXXXX", stage);
 	qk_autofd int stagefd = -1;
 	int r;
 
@@ -199,22 +209,19 @@ int qk_restore(struct qk_store *s, const struct qk_digest *key, const struct qk_
 		if (!qk_outputs_match(o, e->tree.v[i].path))
 			return qk_fail(err, -EBADMSG, "stored '%s' is no output of the task",
 				e->tree.v[i].path);
-	if (!mkdtemp(dir))
-		return qk_fail(err, errno, "create '%s'", dir);
-	stagefd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (stagefd < 0) {
-		r = qk_fail(err, errno, "open '%s'", dir);
-	} else {
-		r = stage_all(s, &e->tree, stagefd, err);
-		if (r > 0) {
-			r = put_in_place(&e->tree, o, qk_filehash_rootfd(f), stagefd, err);
-			if (!r)
-				*ret = QK_RESTORED_WRITTEN;
-		} else if (!r) {
-			qk_store_remove(s, key);
-		}
+	stagefd = open(stage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (stagefd < 0)
+		return qk_fail(err, errno, "open '%s'", stage);
+	r = stage_all(s, &e->tree, stagefd, err);
+	if (r > 0) {
+		r = put_in_place(&e->tree, o, qk_filehash_rootfd(f), stagefd, err);
+		if (!r)
+			*ret = QK_RESTORED_WRITTEN;
+	} else if (!r) {
+		qk_store_remove(s, key);
 	}
-	qk_remove_tree(AT_FDCWD, dir);
+	if (*ret != QK_RESTORED_WRITTEN)
+		unstage(&e->tree, stagefd);
 	return r;
 }
 

@@ -28,6 +28,7 @@ struct place {
 
 struct judging {
 	struct qk_report *rep;
+	const struct qk_report_places *known; /* or NULL */
 	struct qk_tasks tasks;
 	struct writer *writers;
 	struct place *places;
@@ -63,10 +64,15 @@ static void add(struct judging *jd, struct qk_report_task *to, enum qk_kind kind
 static void add_read(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	enum qk_kind kind, const char *path)
 {
+	const char *project = kind == QK_KIND_DEPENDENCY ? jd->known->dependency(t->req.target, path) : NULL;
 	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
 
-	qk_fix_prerequisite(&fix, t->req.target, local(jd, t, path));
-	add(jd, to, kind, shown(jd, path), NULL, fix.s);
+	if (t->req.task)
+		qk_fix_field(&fix, &t->req, "inputs", path);
+	else
+		qk_fix_prerequisite(&fix, t->req.target, local(jd, t, path));
+	add(jd, to, kind, shown(jd, path), project ? qk_arena_strdup(&jd->rep->arena, project) : NULL,
+		fix.s);
 }
 
 static void add_write(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
@@ -74,25 +80,31 @@ static void add_write(struct judging *jd, struct qk_report_task *to, const struc
 {
 	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
 
-	qk_fix_variable(&fix, t->req.target, "QK_OUTPUTS", local(jd, t, path));
+	if (t->req.task)
+		qk_fix_field(&fix, &t->req, "outputs", path);
+	else
+		qk_fix_variable(&fix, t->req.target, "QK_OUTPUTS", local(jd, t, path));
 	add(jd, to, kind, shown(jd, path), NULL, fix.s);
 }
 
-static enum qk_kind kind_of_read(const char *path, struct qk_verdict v)
+/* x is to wait for y. */
+static void fix_order(struct qk_buf *fix, const struct qk_task *x, const struct qk_task *y)
 {
-	static const char *const toolchain[] = { ".tool-versions", "mise.toml", ".nvmrc", ".node-version",
-		".npmrc", ".pnpmfile.cjs", "rust-toolchain", "rust-toolchain.toml" };
-	const char *base = qk_path_base(path);
-	size_t n = strlen(base);
+	if (x->req.task && y->req.task)
+		qk_fix_depends(fix, x->req.target, y->req.target);
+	else
+		qk_fix_prerequisite(fix, x->req.target, y->req.target);
+}
 
-	if (v.answer == QK_TOLERATED)
-		return v.reason == QK_BY_GRANT ? QK_KIND_GRANTED : QK_KIND_UNKEYED;
-	for (size_t i = 0; i < sizeof(toolchain) / sizeof(toolchain[0]); i++)
-		if (!strcmp(base, toolchain[i]))
-			return QK_KIND_TOOLCHAIN;
-	if (n > 5 && !strncmp(base, "tsconfig", 8) && !strcmp(base + n - 5, ".json"))
-		return QK_KIND_TSCONFIG;
-	return QK_KIND_READ;
+/* What the workspace knows makes more of a read outside the inputs. */
+static enum qk_kind kind_in_workspace(struct judging *jd, const struct qk_task *t, const char *path,
+	enum qk_kind kind)
+{
+	if (kind != QK_KIND_READ || !jd->known || !t->req.task)
+		return kind;
+	if (jd->known->manifest(path))
+		return QK_KIND_MANIFEST;
+	return jd->known->dependency(t->req.target, path) ? QK_KIND_DEPENDENCY : kind;
 }
 
 static bool is_left_written(const struct qk_trace_entry *e)
@@ -123,7 +135,7 @@ static bool judge_ordering(struct judging *jd, struct qk_report_task *to, const 
 
 		if (maker == t || qk_tasks_ordered(&jd->tasks, t, maker, &x, &y))
 			continue;
-		qk_fix_prerequisite(&fix, x->req.target, y->req.target);
+		fix_order(&fix, x, y);
 		add(jd, to, QK_KIND_ORDERING, shown(jd, e->path),
 			qk_arena_strdup(&jd->rep->arena, maker->name), fix.s);
 		found = true;
@@ -134,7 +146,7 @@ static bool judge_ordering(struct judging *jd, struct qk_report_task *to, const 
 static void judge_read(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	const struct qk_trace_entry *e, const struct qk_judged *j)
 {
-	enum qk_kind kind = kind_of_read(e->path, j->read);
+	enum qk_kind kind = kind_in_workspace(jd, t, e->path, qk_kind_of_read(e->path, j->read));
 
 	if (!(e->flags & (QK_T_READ | QK_T_FOLLOWED)) || e->flags & QK_T_DIR)
 		return;
@@ -197,7 +209,7 @@ static void judge_writers(struct judging *jd, struct qk_report_task *to, const s
 		/* the later one can wait for the earlier one, if it does not yet */
 		if (!fix.len && !qk_tasks_ordered(&jd->tasks, w->tasks.v[0] == t ? o : t,
 					w->tasks.v[0] == t ? t : w->tasks.v[0], &x, &y))
-			qk_fix_prerequisite(&fix, x->req.target, y->req.target);
+			fix_order(&fix, x, y);
 	}
 	if (others.len)
 		add(jd, to, QK_KIND_WRITERS, shown(jd, e->path),
@@ -225,7 +237,11 @@ static int by_kind_and_path(const void *a, const void *b)
 {
 	const struct qk_finding *x = a, *y = b;
 
-	return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(x->path, y->path);
+	int others = x->kind == y->kind && x->kind == QK_KIND_DEPENDENCY ? strcmp(x->others, y->others) : 0;
+
+	if (x->kind != y->kind || others)
+		return others ? others : (int)x->kind - (int)y->kind;
+	return strcmp(x->path, y->path);
 }
 
 static void tidy_findings(struct qk_report_task *t)
@@ -288,16 +304,17 @@ static void set_standing(struct judging *jd, struct qk_report_task *to, enum qk_
 
 static void judge_standing(struct judging *jd, struct qk_report_task *to, const struct qk_task *t)
 {
+	to->workspace |= t->req.task != NULL;
 	if (t->refused)
 		set_standing(jd, to, QK_REFUSED_RUN, t->why);
 	else if (t->unsandboxed)
 		set_standing(jd, to, QK_UNSANDBOXED, t->why);
+	else if (t->restored && !t->lines) /* a recipe's other lines may have run */
+		set_standing(jd, to, QK_RESTORED, "restored");
 	else if (!t->lines)
 		set_standing(jd, to, QK_UNAUDITED, "its runner was killed");
 	else if (t->trace.incomplete)
 		set_standing(jd, to, QK_UNAUDITED, t->trace.incomplete);
-	else if (t->restored == t->lines)
-		set_standing(jd, to, QK_RESTORED_RUN, NULL);
 	to->failed |= t->failed;
 }
 
@@ -359,9 +376,10 @@ static void judge_patterns(struct judging *jd, const struct qk_task *t)
 	}
 }
 
-void qk_report_read(struct qk_report *rep, const struct qk_session *session)
+void qk_report_read(struct qk_report *rep, const struct qk_session *session,
+	const struct qk_report_places *places)
 {
-	struct judging jd = { .rep = rep };
+	struct judging jd = { .rep = rep, .known = places };
 	struct writer *w, *next;
 
 	*rep = (struct qk_report){ .session = session };

@@ -15,7 +15,8 @@
 struct qk_finding {
 	enum qk_kind kind;
 	const char *path;   /* relative to where the top make started; for LEFT the process */
-	const char *others; /* ORDERING: the target that makes it; WRITERS: the others, ", " between */
+	const char *others; /* ORDERING: the target that makes it; WRITERS: the others, ", " between;
+			     * DEPENDENCY: the project it is in */
 	const char *fix;    /* make syntax; NULL if no line mends it */
 	bool shared;        /* many tasks have it: the text lists it once, at the top */
 };
@@ -25,7 +26,7 @@ enum qk_standing {
 	QK_UNAUDITED,   /* the recording is incomplete; why */
 	QK_UNSANDBOXED, /* ran as it is; why */
 	QK_REFUSED_RUN, /* not run; why */
-	QK_RESTORED_RUN, /* not run: all it does was put in place from the store */
+	QK_RESTORED,    /* taken from the cache: nothing was run */
 };
 
 struct qk_report_task {
@@ -35,6 +36,7 @@ struct qk_report_task {
 	const char *uncached; /* why it was not stored; NULL = it was, or was not to be */
 	bool cacheable; /* its lines are looked up or recorded */
 	bool failed;
+	bool workspace; /* a task of the workspace: its fixes are for project.json */
 	QK_VEC(struct qk_finding) findings; /* by kind, then path */
 };
 
@@ -60,8 +62,17 @@ struct qk_report {
 	char *trouble; /* why the logs could not be read to the end; NULL = they could */
 };
 
+/* What a workspace knows of paths, all absolute; a plain Makefile's run has none. */
+struct qk_report_places {
+	/* The project that owns the path, if the task's project depends on it; else NULL. */
+	const char *(*dependency)(const char *task, const char *path);
+	/* True for the package.json of a project. */
+	bool (*manifest)(const char *path);
+};
+
 /* Reads the run directory of the session. Never fails: what cannot be read is in trouble. */
-void qk_report_read(struct qk_report *rep, const struct qk_session *session);
+void qk_report_read(struct qk_report *rep, const struct qk_session *session,
+	const struct qk_report_places *places);
 void qk_report_release(struct qk_report *rep);
 
 /* True if the task has a finding that counts. */

@@ -86,8 +86,38 @@ static void finding(struct qk_buf *out, const struct qk_finding *f)
 	qk_buf_addstr(out, " }");
 }
 
+/* Reads in projects depended on: an object with a list for each. False if there are none. */
+static bool by_project(struct qk_buf *out, const struct qk_report_task *t, const char *sep)
+{
+	const char *comma = "", *last = "";
+	bool any = false;
+
+	for (size_t i = 0; i < t->findings.n; i++) {
+		const struct qk_finding *f = &t->findings.v[i];
+
+		if (f->kind != QK_KIND_DEPENDENCY)
+			continue;
+		if (!any)
+			qk_buf_addf(out, "%s      \"%s\": {", sep, qk_kinds[f->kind].key);
+		if (!any || strcmp(last, f->others)) {
+			qk_buf_addf(out, "%s\n        ", any ? "\n        ]," : "");
+			qk_json_string(out, f->others);
+			qk_buf_addstr(out, ": [");
+			comma = "";
+		}
+		qk_buf_addf(out, "%s\n          ", comma);
+		finding(out, f);
+		comma = ",";
+		last = f->others;
+		any = true;
+	}
+	if (any)
+		qk_buf_addstr(out, "\n        ]\n      }");
+	return any;
+}
+
 /* One task's findings, grouped under the keys of their kinds; kinds may share a key. */
-static void task(struct qk_buf *out, const struct qk_report_task *t)
+void qk_json_findings(struct qk_buf *out, const struct qk_report_task *t)
 {
 	const char *sep = "\n";
 
@@ -101,6 +131,11 @@ static void task(struct qk_buf *out, const struct qk_report_task *t)
 			repeated |= !strcmp(qk_kinds[e].key, key);
 		if (repeated)
 			continue;
+		if (k == QK_KIND_DEPENDENCY) {
+			if (by_project(out, t, sep))
+				sep = ",\n";
+			continue;
+		}
 		qk_buf_addf(out, "%s      \"%s\": [", sep, key);
 		for (size_t i = 0; i < t->findings.n; i++) {
 			if (strcmp(qk_kinds[t->findings.v[i].kind].key, key))
@@ -156,7 +191,7 @@ static void restored(struct qk_buf *out, const struct qk_report *rep)
 
 	qk_buf_addstr(out, "  \"restored\": [");
 	for (size_t i = 0; i < rep->tasks.n; i++) {
-		if (rep->tasks.v[i].standing != QK_RESTORED_RUN)
+		if (rep->tasks.v[i].standing != QK_RESTORED)
 			continue;
 		qk_buf_addf(out, "%s\n    ", sep);
 		qk_json_string(out, rep->tasks.v[i].name);
@@ -194,7 +229,7 @@ void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
 		qk_buf_addf(out, "%s\n    ", sep);
 		qk_json_string(out, t->name);
 		qk_buf_addstr(out, ": ");
-		task(out, t);
+		qk_json_findings(out, t);
 		sep = ",";
 	}
 	qk_buf_addstr(out, *sep ? "\n  },\n" : "},\n");

@@ -11,6 +11,9 @@
 /* Appends s as a JSON string, with its quotes. */
 void qk_json_string(struct qk_buf *out, const char *s);
 
+/* The findings of one task as an object of lists. */
+void qk_json_findings(struct qk_buf *out, const struct qk_report_task *t);
+
 /* The SANDBOX_REPORT object; the manual page qk.mk(5) has its fields. */
 void qk_json_report(struct qk_buf *out, const struct qk_report *rep);
 

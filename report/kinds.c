@@ -1,8 +1,15 @@
 #include "report/kinds.h"
 
+#include "base/path.h"
+
+#include <string.h>
+
 const struct qk_kind_info qk_kinds[QK_N_KINDS] = {
 	[QK_KIND_READ] = { "undeclaredReads", true, true, "read outside its inputs, not a prerequisite:",
-		"read outside its inputs, not a prerequisite: refused:" },
+		"read outside its inputs, not a prerequisite: refused:",
+		{ "read outside its inputs:", "read outside its inputs: refused:" } },
+	[QK_KIND_DEPENDENCY] = { "dependencyReads", true, true, "read in projects it depends on:",
+		"read in projects it depends on: refused:", { NULL, NULL } },
 	[QK_KIND_GRANTED] = { "undeclaredReads", true, true,
 		"read outside its inputs, not a prerequisite (QK_ALLOW_READ opens it under enforce):",
 		"read outside its inputs, not a prerequisite (opened by QK_ALLOW_READ):" },
@@ -10,11 +17,14 @@ const struct qk_kind_info qk_kinds[QK_N_KINDS] = {
 		"TypeScript configuration read outside its inputs: refused:" },
 	[QK_KIND_ORDERING] = { "ordering", true, true,
 		"read, made by a recipe it does not wait for (breaks under -j):",
-		"read, made by a recipe it does not wait for (breaks under -j):" },
+		"read, made by a recipe it does not wait for (breaks under -j):",
+		{ "read, made by a task it does not depend on:",
+			"read, made by a task it does not depend on:" } },
 	[QK_KIND_WRITE] = { "strayWrites", true, true, "written outside its outputs:",
 		"written outside its outputs and not kept:" },
 	[QK_KIND_WRITERS] = { "multipleWriters", true, true, "written by another recipe too:",
-		"written by another recipe too:" },
+		"written by another recipe too:",
+		{ "written by another task too:", "written by another task too:" } },
 	[QK_KIND_LEFT] = { "leftRunning", true, true, "left running:", "left running and ended:" },
 	[QK_KIND_GIT_WRITE] = { "strayWrites", false, false, "written in .git:", "written in .git:" },
 	[QK_KIND_UNKEYED] = { "unkeyedReads", false, false, "read, not in its key:", "read, not in its key:" },
@@ -24,3 +34,20 @@ const struct qk_kind_info qk_kinds[QK_N_KINDS] = {
 		"toolchain configuration read:" },
 	[QK_KIND_UNUSED] = { "unusedInputs", false, false, "not touched:", "not touched:" },
 };
+
+enum qk_kind qk_kind_of_read(const char *path, struct qk_verdict v)
+{
+	static const char *const toolchain[] = { ".tool-versions", "mise.toml", ".nvmrc", ".node-version",
+		".npmrc", ".pnpmfile.cjs", "rust-toolchain", "rust-toolchain.toml" };
+	const char *base = qk_path_base(path);
+	size_t n = strlen(base);
+
+	if (v.answer == QK_TOLERATED)
+		return v.reason == QK_BY_GRANT ? QK_KIND_GRANTED : QK_KIND_UNKEYED;
+	for (size_t i = 0; i < sizeof(toolchain) / sizeof(toolchain[0]); i++)
+		if (!strcmp(base, toolchain[i]))
+			return QK_KIND_TOOLCHAIN;
+	if (n > 5 && !strncmp(base, "tsconfig", 8) && !strcmp(base + n - 5, ".json"))
+		return QK_KIND_TSCONFIG;
+	return QK_KIND_READ;
+}

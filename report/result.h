@@ -23,7 +23,7 @@ enum qk_fate {
 	QK_FATE_SUBMAKE,     /* a $(MAKE) line: no task, its recipes are */
 	QK_FATE_UNSANDBOXED, /* ran as it is; why says for what reason */
 	QK_FATE_REFUSED,     /* enforce could not hold it: not run */
-	QK_FATE_RESTORED,    /* its stored result was put in place: not run */
+	QK_FATE_RESTORED,    /* its result came from the cache: not run */
 };
 
 /* The policy's word on one trace entry. */

@@ -145,7 +145,7 @@ int qk_session_choose(
 	free(s->recorder_note);
 	s->recorder_note = qk_strdup(why);
 	if (s->mode == QK_MODE_ENFORCE)
-		qk_walls_probe(s->run, no_overlay, &host);
+		qk_walls_probe(s->run, no_overlay, s->recorder == QK_RECORDER_SECCOMP, &host);
 	s->backend = host.backend;
 	free(s->backend_note);
 	s->backend_note = backend_note(&host);

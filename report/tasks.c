@@ -50,7 +50,7 @@ static void add_request(struct reading *rd, const char *p, size_t n, uint64_t of
 	}
 	path = qk_path_join(t->req.cwd, t->req.target);
 	qk_path_relative(&name, rd->session->cwd, path);
-	t->name = qk_arena_strdup(&t->req.arena, name.s);
+	t->name = t->req.task ? t->req.target : qk_arena_strdup(&t->req.arena, name.s);
 	t->trace.lookups = false;
 	by = qk_arena_alloc(&rd->ts->arena, sizeof(*by));
 	by->id.make_pid = t->req.make_pid;
@@ -114,7 +114,7 @@ static void add_result(struct qk_result *r, void *arg)
 	case QK_FATE_SUBMAKE: t->submakes++; return;
 	case QK_FATE_UNSANDBOXED: t->unsandboxed++; break;
 	case QK_FATE_REFUSED: t->refused++; break;
-	case QK_FATE_RESTORED: t->restored++; break;
+	case QK_FATE_RESTORED: t->restored++; return;
 	case QK_FATE_RAN: break;
 	}
 	t->lines++;

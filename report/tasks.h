@@ -28,9 +28,8 @@ struct qk_task {
 	struct qk_strv left, stray;
 	char *why;              /* for the standing that is not AUDITED */
 	unsigned int lines;     /* results that count as a task's */
-	unsigned int submakes, unsandboxed, refused;
-	unsigned int restored;  /* of the lines, those put in place from the store */
-	char *uncached;         /* why a line was not stored; NULL = all were, or were not to be */
+	unsigned int submakes, unsandboxed, refused, restored;
+	char *uncached; /* why a line was not stored; NULL = all were, or were not to be */
 	bool failed;
 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Beside what a task's standing is in the sandbox. */
-static const enum qk_standing UNCACHED = QK_RESTORED_RUN + 1;
+static const enum qk_standing UNCACHED = QK_RESTORED + 1;
 
 static const char *plural(size_t n)
 {
@@ -70,19 +70,48 @@ static void print_fixes(struct qk_buf *out, const struct qk_report_task *t, size
 		qk_buf_addf(out, "%s\n", one);
 }
 
+/* The projects of the findings from i to end, each once with how many are in it. */
+static void print_by_project(struct qk_buf *out, const struct qk_report_task *t, size_t i, size_t end)
+{
+	for (size_t k = i; k < end; k++) {
+		const char *project = t->findings.v[k].others;
+		size_t n = 0;
+		bool met = false;
+
+		for (size_t e = i; e < k; e++)
+			met |= !strcmp(t->findings.v[e].others, project);
+		for (size_t e = k; e < end && !met; e++)
+			n += !strcmp(t->findings.v[e].others, project);
+		if (met)
+			continue;
+		qk_buf_addstr(out, "      ");
+		qk_text_name(out, project);
+		qk_buf_addf(out, " (%zu)\n", n);
+	}
+}
+
 /* The findings of one kind, from position i on; returns where the next kind begins. */
 static size_t print_kind(struct qk_buf *out, const struct qk_report *rep,
 	const struct qk_report_task *t, size_t i)
 {
 	const struct qk_kind_info *info = &qk_kinds[t->findings.v[i].kind];
+	bool enforce = rep->session->mode == QK_MODE_ENFORCE;
 	size_t end = i, n = 0, shown = 0;
+	const char *heading;
 
 	for (; end < t->findings.n && t->findings.v[end].kind == t->findings.v[i].kind; end++)
 		n += !t->findings.v[end].shared;
 	if (!info->listed || !n)
 		return end;
-	qk_buf_addf(out, "    %zu %s\n", n,
-		rep->session->mode == QK_MODE_ENFORCE ? info->enforce : info->audit);
+	heading = enforce ? info->enforce : info->audit;
+	if (t->workspace && info->workspace[enforce])
+		heading = info->workspace[enforce];
+	qk_buf_addf(out, "    %zu %s\n", n, heading);
+	if (t->findings.v[i].kind == QK_KIND_DEPENDENCY) {
+		print_by_project(out, t, i, end);
+		print_fixes(out, t, i, end);
+		return end;
+	}
 	for (size_t k = i; k < end && shown < QK_TEXT_PATHS; k++) {
 		const struct qk_finding *f = &t->findings.v[k];
 
@@ -127,13 +156,18 @@ static void print_top(struct qk_buf *out, const struct qk_report *rep)
 {
 	static const struct {
 		enum qk_kind kind;
-		const char *heading;
+		const char *heading, *workspace;
 	} kinds[] = {
-		{ QK_KIND_READ, "read by many tasks, a prerequisite of none of them" },
-		{ QK_KIND_GRANTED, "read by many tasks, a prerequisite of none of them (QK_ALLOW_READ)" },
-		{ QK_KIND_WRITE, "written by many tasks, an output of none of them" },
+		{ QK_KIND_READ, "read by many tasks, a prerequisite of none of them",
+			"read by many tasks, likely by the tools their commands start through" },
+		{ QK_KIND_GRANTED, "read by many tasks, a prerequisite of none of them (QK_ALLOW_READ)", NULL },
+		{ QK_KIND_WRITE, "written by many tasks, an output of none of them", NULL },
 	};
 
+	bool workspace = false;
+
+	for (size_t i = 0; i < rep->tasks.n; i++)
+		workspace |= rep->tasks.v[i].workspace;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		size_t n = 0;
 
@@ -143,7 +177,9 @@ static void print_top(struct qk_buf *out, const struct qk_report *rep)
 			if (s->kind != kinds[k].kind || ++n > QK_TEXT_PATHS)
 				continue;
 			if (n == 1)
-				qk_buf_addf(out, "  %s:\n", kinds[k].heading);
+				qk_buf_addf(out, "  %s:\n",
+					workspace && kinds[k].workspace ? kinds[k].workspace
+									: kinds[k].heading);
 			qk_buf_addstr(out, "    ");
 			qk_text_name(out, s->path);
 			qk_buf_addf(out, " (%zu tasks)\n", s->tasks);
@@ -257,21 +293,41 @@ static void print_standing(struct qk_buf *out, const struct qk_report *rep, enum
 	}
 }
 
+/* What nearly every task does, once: how many of a kind, by how many tasks. */
+static void print_count(struct qk_buf *out, const struct qk_report *rep, enum qk_kind kind,
+	const char *what)
+{
+	size_t tasks = 0, n = 0;
+
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		const struct qk_report_task *t = &rep->tasks.v[i];
+		size_t before = n;
+
+		for (size_t k = 0; k < t->findings.n; k++)
+			n += t->findings.v[k].kind == kind;
+		tasks += n > before;
+	}
+	if (n)
+		qk_buf_addf(out, "  %s: %zu read%s by %zu task%s\n", what, n, plural(n), tasks,
+			plural(tasks));
+}
+
 static void print_cache(struct qk_buf *out, const struct qk_report *rep)
 {
 	const struct qk_session *s = rep->session;
 	size_t restored = 0, cacheable = 0;
 
-	if (!s->caching)
-		return;
 	for (size_t i = 0; i < rep->tasks.n; i++) {
-		restored += rep->tasks.v[i].standing == QK_RESTORED_RUN;
-		cacheable += rep->tasks.v[i].cacheable;
+		const struct qk_report_task *t = &rep->tasks.v[i];
+
+		/* tasks of a workspace are told of elsewhere, where there is no sandbox */
+		restored += t->standing == QK_RESTORED && (t->cacheable || s->mode != QK_MODE_OFF);
+		cacheable += t->cacheable;
 	}
 	if (s->mode == QK_MODE_OFF && s->caching & QK_CACHING_RESTORE && cacheable)
 		qk_buf_addf(out, "Cache: %zu of %zu task%s restored\n", restored, cacheable, plural(cacheable));
 	else if (s->mode != QK_MODE_OFF && restored)
-		qk_buf_addf(out, "  %zu task%s restored from the cache, so not audited\n", restored,
+		qk_buf_addf(out, "  %zu task%s restored from the cache, so not checked\n", restored,
 			plural(restored));
 	print_standing(out, rep, UNCACHED, s->caching & QK_CACHING_STORE ? "not cached" : "not recorded");
 }
@@ -316,6 +372,7 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	else
 		qk_buf_addstr(out, s->mode == QK_MODE_ENFORCE ? "Sandbox enforce: no task was checked\n"
 							      : "Sandbox audit: no task was checked\n");
+	print_count(out, rep, QK_KIND_MANIFEST, "package.json of workspace packages");
 	print_top(out, rep);
 	for (size_t i = 0; i < rep->tasks.n; i++)
 		if (qk_report_went_beyond(&rep->tasks.v[i]))

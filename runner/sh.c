@@ -7,6 +7,7 @@
 #include "keying/request.h"
 #include "runner/shell.h"
 #include "runner/task.h"
+#include "runner/workspace-task.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -21,6 +22,21 @@ static int usage(FILE *to)
 	return to == stderr ? QK_TASK_FAILED : 0;
 }
 
+/* -TRUN/requests.PID:OFFSET:LENGTH, below .qk/run of the working directory: a workspace task. */
+static void __attribute__((noreturn)) run_workspace_task(const char *name, const char *self)
+{
+	qk_autofree char *value = NULL, *cwd = getcwd(NULL, 0);
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_request request;
+
+	value = qk_asprintf("%s/.qk/run/%s", cwd ? cwd : ".", name);
+	if (qk_request_load(&request, value, &err) || !request.task) {
+		fprintf(stderr, "qk: %s\n", *err.msg ? err.msg : "not the request of a task");
+		_exit(QK_TASK_FAILED);
+	}
+	qk_workspace_task_run(&request, self);
+}
+
 int main(int argc, char **argv)
 {
 	const char *value = getenv("QK_REQ"), *shell = getenv("QK_SHELL");
@@ -32,6 +48,8 @@ int main(int argc, char **argv)
 	self[n > 0 ? n : 0] = '\0';
 	if (argc == 2 && !strcmp(argv[1], "--help"))
 		return usage(stdout);
+	if (argc > 1 && !strncmp(argv[1], "-T", 2))
+		run_workspace_task(argv[1] + 2, self);
 	if (!value || !*value) {
 		qk_autostrv struct qk_strv words = { 0 };
 

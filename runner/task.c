@@ -7,6 +7,7 @@
 #include "report/result.h"
 #include "runner/env.h"
 #include "runner/recipe-cache.h"
+#include "runner/scratch.h"
 #include "runner/shell.h"
 #include "sandbox/run.h"
 
@@ -45,12 +46,19 @@ static void say_not_started(const char *make, const char *program, int error)
 void qk_task_exec(char *const *argv, char *const *envp, const char *make)
 {
 	execvpe(argv[0], argv, envp);
+	if (errno == ENOEXEC) { /* a script without its #! line */
+		qk_autostrv struct qk_strv sh = { 0 };
+
+		qk_strv_push(&sh, "/bin/sh");
+		for (size_t i = 0; argv[i]; i++)
+			qk_strv_push(&sh, argv[i]);
+		execve(sh.v[0], sh.v, envp);
+	}
 	say_not_started(make, argv[0], errno);
 	_exit(127);
 }
 
-/* Ends this process as a wait status says the command ended. */
-static void __attribute__((noreturn)) end_as(int status)
+void qk_task_end_as(int status)
 {
 	struct rlimit none = { 0, 0 };
 	sigset_t set;
@@ -185,42 +193,6 @@ static bool is_first_line(const struct task *t)
 	return true;
 }
 
-/*
- * Empties one scratch directory: inside the workspace, not a walled place, and no link anywhere
- * on the way, checked by the opening itself.
- */
-static int empty_scratch(const struct qk_request *r, const char *name, struct qk_err *err)
-{
-	qk_autofree char *path = qk_path_join(r->cwd, name), *copy = NULL;
-	const char *below = qk_path_below(path, r->root);
-	qk_autofd int root = -1;
-	qk_autofd int parent = -1;
-
-	if (!below || !*below)
-		return qk_fail(err, -EINVAL, "QK_SCRATCH '%s': not beneath the workspace", name);
-	copy = qk_strdup(below);
-	for (char *s = copy, *c; (c = strsep(&s, "/"));)
-		if (!strcasecmp(c, ".git") || !strcasecmp(c, ".qk") || !strcasecmp(c, "node_modules"))
-			return qk_fail(err, -EINVAL, "QK_SCRATCH '%s': lies in %s", name, c);
-	root = open(r->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return qk_fail(err, errno, "open '%s'", r->root);
-	parent = qk_open_beneath(root, below, O_PATH | O_DIRECTORY, 0);
-	if (parent == -ENOENT)
-		return qk_mkdirs(path, err);
-	if (parent < 0)
-		return qk_fail(err, -parent, "QK_SCRATCH '%s'", name);
-	close(parent);
-	free(copy);
-	copy = qk_strndup(below, qk_path_dirlen(below));
-	parent = qk_open_beneath(root, *copy ? copy : ".", O_RDONLY | O_DIRECTORY, 0);
-	if (parent < 0)
-		return qk_fail(err, -parent, "QK_SCRATCH '%s'", name);
-	if (qk_remove_tree(parent, qk_path_base(below)) || mkdirat(parent, qk_path_base(below), 0777))
-		return qk_fail(err, errno, "QK_SCRATCH '%s': empty it", name);
-	return 0;
-}
-
 static int empty_scratches(const struct task *t, struct qk_err *err)
 {
 	const struct qk_request *r = t->req;
@@ -229,7 +201,8 @@ static int empty_scratches(const struct task *t, struct qk_err *err)
 	if (!r->lists[QK_LIST_SCRATCH].n || !is_first_line(t))
 		return 0;
 	for (size_t i = 0; !ret && i < r->lists[QK_LIST_SCRATCH].n; i++)
-		ret = empty_scratch(r, r->lists[QK_LIST_SCRATCH].v[i], err);
+		ret = qk_scratch_empty(
+			r->root, r->cwd, "QK_SCRATCH", r->lists[QK_LIST_SCRATCH].v[i], err);
 	return ret;
 }
 
@@ -247,6 +220,7 @@ static void set_tmpdir(struct task *t, const char *dir)
 
 static int prepare_walls(struct task *t, struct qk_err *err)
 {
+	qk_autofree char *layers = qk_asprintf("%s/layers", t->req->run);
 	const struct qk_request *r = t->req;
 	const char *tmpdir;
 
@@ -254,7 +228,7 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 	t->walls.backend = (enum qk_backend)r->backend;
 	t->walls.policy = &t->policy;
 	t->walls.bound = &t->bound;
-	t->layer = qk_asprintf("%s/layers/%llu.%llu", r->run, (unsigned long long)r->make_pid,
+	t->layer = qk_asprintf("%s/%llu.%llu", layers, (unsigned long long)r->make_pid,
 		(unsigned long long)r->offset);
 	t->walls.layer = t->layer;
 	t->walls.spares = true;
@@ -262,7 +236,9 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 	tmpdir = qk_walls_tmpdir(&t->walls);
 	if (tmpdir)
 		set_tmpdir(t, tmpdir);
-	return qk_mkdirs(t->layer, err);
+	if (r->backend == QK_BACKEND_LANDLOCK)
+		return qk_mkdirs(t->layer, err);
+	return qk_mkdirs(layers, err);
 }
 
 /* The line is not run: a result that says so, and one line. */
@@ -325,6 +301,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 		.recorder = (enum qk_recorder_kind)r->recorder,
 		.tmpdir = r->run,
 		.end_leftovers = r->mode == QK_MODE_ENFORCE,
+		.policy = &t.policy,
 	};
 	const char *line = qk_shell_line(argv_in);
 	int status, failed;
@@ -378,5 +355,5 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	for (size_t i = 0; i < ran.left.n; i++)
 		qk_strv_push(&t.result.left, ran.left.v[i]);
 	append_result(&t);
-	end_as(status);
+	qk_task_end_as(status);
 }

@@ -18,6 +18,9 @@ enum { QK_TASK_FAILED = 125 }; /* exit status of the runner when qk itself faile
 void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *self)
 	__attribute__((noreturn));
 
+/* Ends this process as a wait status says that a command ended. */
+void qk_task_end_as(int status) __attribute__((noreturn));
+
 /* Becomes the command, with no sandbox and no record. */
 void qk_task_exec(char *const *argv, char *const *envp, const char *make)
 	__attribute__((noreturn));

@@ -1,6 +1,7 @@
 #include "runner/tee.h"
 
 #include "base/mem.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/fdio.h"
 #include "base/mem.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

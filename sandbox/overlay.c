@@ -1,12 +1,12 @@
 #include "sandbox/overlay.h"
 
 #include "sandbox/landlock.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,9 +1,11 @@
 #include "sandbox/run.h"
 
+#include "sandbox/doorman.h"
 #include "sandbox/processes.h"
 #include "sandbox/recorder-seccomp.h"
 #include "sandbox/recorder-strace.h"
 #include "sandbox/spawn.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -357,6 +359,8 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	struct signals signals;
 	struct qk_seccomp seccomp;
 	struct qk_strace strace;
+	struct qk_doorman doorman;
+	bool needed = false, attended = false;
 	struct running r = { .spec = spec, .trace = t, .ret = ret, .waiting = &signals.waiting };
 	struct qk_spawn s = { .argv = spec->argv,
 		.envp = spec->envp,
@@ -374,12 +378,18 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	if (spec->recorder == QK_RECORDER_SECCOMP) {
 		qk_seccomp_init(&seccomp, t);
 		s.seccomp = r.seccomp = &seccomp;
+		attended = spec->policy;
+		if (attended)
+			result = qk_doorman_init(&doorman, spec->policy, spec->walls, &needed, err);
+		seccomp.doorman = needed ? &doorman : NULL;
 	}
 	if (spec->recorder == QK_RECORDER_STRACE) {
+		/* a state directory in the workspace is hidden in an overlay */
+		bool hidden = spec->walls && spec->walls->backend != QK_BACKEND_LANDLOCK;
+
 		if (refused_early(spec, ret))
 			return 0;
-		/* a state directory in the workspace is hidden behind walls */
-		result = qk_strace_init(&strace, t, spec->argv, spec->walls ? NULL : spec->tmpdir,
+		result = qk_strace_init(&strace, t, spec->argv, hidden ? NULL : spec->tmpdir,
 			!spec->end_leftovers, err);
 		r.strace = &strace;
 		s.argv = strace.argv.v;
@@ -391,6 +401,8 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	qk_spawn_release(&s);
 	if (r.seccomp)
 		qk_seccomp_release(r.seccomp);
+	if (attended)
+		qk_doorman_release(&doorman);
 	if (r.strace)
 		qk_strace_release(r.strace);
 	return result;

@@ -30,6 +30,8 @@ struct qk_run_spec {
 	char *const *envp;
 	enum qk_recorder_kind recorder; /* QK_RECORDER_NONE: not recorded */
 	struct qk_walls *walls;         /* NULL: no walls (audit) */
+	const struct qk_policy *policy; /* what the command may do: the seccomp recorder then helps it
+					   to (doorman.h). NULL: it only records */
 	const char *tmpdir; /* existing directory for a recorder's files (the run directory) */
 	struct qk_run_watch *watches; /* up to QK_RUN_WATCHES */
 	unsigned int n_watches;

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -90,6 +91,8 @@ ON_OWN_STACK static int child(void *arg)
 		set_state(shared, QK_SPAWN_READY);
 	}
 	shared->error = execute(s->program, s->argv, s->envp);
+	if (shared->error == ENOEXEC) /* a script without its #! line, as execvp(3) has it */
+		shared->error = execute("/bin/sh", s->script, s->envp);
 	set_state(shared, QK_SPAWN_EXEC_FAILED);
 	_exit(127);
 }
@@ -117,11 +120,38 @@ char *qk_spawn_find(const char *name, char *const *envp)
 	}
 }
 
+bool qk_spawn_is_script(const char *name, char *const *envp)
+{
+	qk_autofree char *path = qk_spawn_find(name, envp);
+	qk_autofd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char head[4] = "";
+
+	return fd >= 0 && !access(path, X_OK) && read(fd, head, sizeof(head)) > 0 &&
+	       memcmp(head, "\177ELF", 4) && memcmp(head, "#!", 2);
+}
+
 static bool ended(pid_t pid)
 {
 	siginfo_t info = { 0 };
 
 	return !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid == pid;
+}
+
+/* The same command as a script for the shell: "/bin/sh", program, arguments. Strings are borrowed. */
+static char **script_argv(const struct qk_spawn *s)
+{
+	static char sh[] = "/bin/sh";
+	size_t n = 0;
+	char **argv;
+
+	while (s->argv[n])
+		n++;
+	argv = qk_realloc(NULL, n + 2, sizeof(*argv));
+	argv[0] = sh;
+	argv[1] = s->program;
+	for (size_t i = 1; i <= n; i++)
+		argv[i + 1] = s->argv[i];
+	return argv;
 }
 
 int qk_spawn(struct qk_spawn *s, struct qk_err *err)
@@ -135,6 +165,7 @@ int qk_spawn(struct qk_spawn *s, struct qk_err *err)
 	s->shared = (struct qk_spawn_shared *)(void *)(area + STACK);
 	s->shared->listener = -1;
 	s->program = qk_spawn_find(s->argv[0], s->envp);
+	s->script = script_argv(s);
 	s->parent = getpid();
 	s->pid = clone(child, area + STACK, SHARE | CLONE_FILES | SIGCHLD, s);
 	if (s->pid < 0)
@@ -155,6 +186,8 @@ void qk_spawn_release(struct qk_spawn *s)
 	if (s->area)
 		munmap(s->area, AREA);
 	free(s->program);
+	free(s->script);
+	s->script = NULL;
 	s->area = NULL;
 	s->program = NULL;
 }

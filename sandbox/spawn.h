@@ -42,6 +42,7 @@ struct qk_spawn {
 	void *area;
 	pid_t pid, parent;
 	char *program;
+	char **script;   /* the argv that runs it as a script */
 };
 
 /*
@@ -57,5 +58,8 @@ void qk_spawn_release(struct qk_spawn *s); /* not before the child has executed 
  * a slash or nothing is found. The caller frees.
  */
 char *qk_spawn_find(const char *name, char *const *envp);
+
+/* True if execve(2) would say ENOEXEC of the program: execvp(3) runs such a file as a shell script. */
+bool qk_spawn_is_script(const char *name, char *const *envp);
 
 #endif

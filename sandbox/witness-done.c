@@ -4,6 +4,7 @@
  * judged by the file's time of birth.
  */
 #include "sandbox/witness.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +54,7 @@ static bool born_since(const struct qk_witness *w, const char *path)
 {
 	struct statx st;
 
-	if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) ||
+	if (qk_statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) ||
 		!(st.stx_mask & STATX_BTIME))
 		return true;
 	return st.stx_btime.tv_sec > w->began.tv_sec ||

@@ -140,6 +140,32 @@ static void resolve(struct qk_witness *w, const struct qk_deed *d, unsigned int 
 	qk_resolve(&w->resolver, d->pid, d->dirfd, d->base, d->path, how, &w->a);
 }
 
+/* Whether an open takes the last component as it is: O_EXCL makes, and follows no link to do it. */
+static unsigned int how_to_open(uint64_t flags)
+{
+	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+
+	return flags & O_NOFOLLOW || exclusive ? QK_RESOLVE_NOFOLLOW : 0;
+}
+
+void qk_witness_look(struct qk_witness *w, const struct qk_deed *d, bool second,
+	struct qk_place *ret)
+{
+	struct qk_trace *trace = w->resolver.trace;
+	unsigned int how = QK_RESOLVE_NOFOLLOW;
+
+	if (d->op == QK_CALL_CREAT)
+		how = 0;
+	else if (d->op == QK_CALL_OPEN || d->op == QK_CALL_OPEN2)
+		how = how_to_open(d->flags);
+	w->resolver.trace = NULL;
+	if (second)
+		qk_resolve(&w->resolver, d->pid, d->dirfd2, d->base2, d->path2, how, ret);
+	else
+		qk_resolve(&w->resolver, d->pid, d->dirfd, d->base, d->path, how, ret);
+	w->resolver.trace = trace;
+}
+
 static void do_open(struct qk_witness *w, const struct qk_deed *d, uint64_t flags)
 {
 	uint64_t mode = flags & O_ACCMODE;
@@ -149,7 +175,7 @@ static void do_open(struct qk_witness *w, const struct qk_deed *d, uint64_t flag
 	bool keeps = writes && !(flags & O_TRUNC) && !exclusive;
 	const struct qk_place *p = &w->a;
 
-	resolve(w, d, flags & O_NOFOLLOW || exclusive ? QK_RESOLVE_NOFOLLOW : 0);
+	resolve(w, d, how_to_open(flags));
 	if (flags & O_PATH || (flags & O_TMPFILE) == O_TMPFILE) {
 		seen(w, p); /* an unnamed file: it counts when it is linked */
 		return;

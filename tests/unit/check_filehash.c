@@ -301,7 +301,8 @@ static const struct {
 	bool settled;
 } settle_table[] = {
 	{ { 900, 1 }, { 900, 1 }, true }, { { 1000, 400000000 }, { 1000, 400000000 }, true },
-	{ { 1000, 450000000 }, { 1000, 450000000 }, false },
+	{ { 1000, 470000000 }, { 1000, 470000000 }, true }, /* older than two ticks */
+	{ { 1000, 480000000 }, { 1000, 480000000 }, false },
 	{ { 1000, 500000000 }, { 1000, 500000000 }, false },
 	{ { 900, 1 }, { 1000, 499999999 }, false }, /* touch -r, chmod, rename */
 	{ { 1000, 499999999 }, { 900, 1 }, false }, /* a ctime that means creation */

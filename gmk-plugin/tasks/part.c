@@ -1,0 +1,160 @@
+#include "gmk-plugin/tasks/commands.h"
+#include "gmk-plugin/tasks/decide.h"
+#include "gmk-plugin/tasks/rules.h"
+#include "gmk-plugin/tasks/spec.h"
+
+#include "base/path.h"
+#include "gmk-plugin/gmkx.h"
+#include "report/taskstatus.h"
+
+#include <string.h>
+
+static void load(const struct qk_taskhost *host)
+{
+	struct qk_model *m = &qk_model;
+	struct qk_err err = QK_ERR_INIT;
+
+	m->host = host;
+	m->args = qk_gmkx_expand("$(if $(filter-out undefined,$(origin ARGS)),$(strip $(ARGS)))");
+	if (!*m->args) {
+		free(m->args);
+		m->args = NULL;
+	}
+	if (qk_workspace_load(host->root, &m->ws, &err))
+		qk_gmkx_fatal("qk: %s", err.msg);
+	qk_rules_make();
+}
+
+static bool has(const char *target)
+{
+	return qk_model_task(target);
+}
+
+static char *recipe(size_t n)
+{
+	struct qk_model *m = &qk_model;
+	qk_autobuf struct qk_buf line = QK_BUF_INIT;
+	struct qk_taskspec s = { 0 };
+
+	if (n >= m->tasks.n)
+		return NULL;
+	qk_decide(m->tasks.v[n]);
+	if (m->tasks.v[n]->decision != QK_TO_RUN)
+		return NULL;
+	s.id = m->tasks.v[n]->task->id;
+	qk_commands_read(&s, m->tasks.v[n]->task, m->host->root, m->args);
+	qk_commands_show(&line, &s, m->host->root);
+	qk_taskspec_release(&s);
+	return qk_buf_detach(&line);
+}
+
+static char *flags(const char *target)
+{
+	struct qk_model *m = &qk_model;
+	struct qk_ruletask *t = qk_model_task(target);
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+	qk_autofree char *request = NULL;
+	struct qk_taskspec s = { 0 };
+
+	if (!t || t->decision != QK_TO_RUN || m->host->pretending())
+		return NULL;
+	if (!m->run)
+		m->run = qk_strdup(qk_path_base(m->host->start()->run));
+	qk_spec_fill(&s, t);
+	qk_taskspec_write(&s, &b);
+	qk_taskspec_release(&s);
+	request = m->host->request(target, t->task->project->root, b.s, b.len);
+	/* below .qk/run of the directory that the runner starts in: nothing that make would quote */
+	return qk_asprintf("-T%s/%s -c", m->run, qk_path_base(request));
+}
+
+static char *key(const char *id)
+{
+	char hex[QK_DIGEST_HEX];
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_digest d;
+
+	if (qk_decide_now(qk_model_task(id), &d, &err))
+		qk_gmkx_fatal("qk: qk-key: %s has no key: %s", id, err.msg);
+	qk_digest_hex(&d, hex);
+	return qk_strdup(hex);
+}
+
+/* The project that owns the path, if the task's project depends on it, directly or not. */
+static const char *dependency(const char *id, const char *path)
+{
+	struct qk_ruletask *t = qk_model_task(id);
+	const char *below = qk_path_below(path, qk_model.host->root);
+	const struct qk_project *owner = t && below ? qk_workspace_owner(qk_model.ws, below) : NULL;
+	QK_VEC(const struct qk_project *) queue = { 0 };
+	qk_autofree bool *seen = qk_zalloc(qk_model.ws->n_projects + 1);
+	bool found = false;
+
+	if (!owner || owner == t->task->project)
+		return NULL;
+	qk_vec_push(&queue, t->task->project);
+	for (size_t i = 0; i < queue.n && !found; i++)
+		for (size_t k = 0; k < queue.v[i]->n_deps; k++) {
+			const struct qk_project *d = queue.v[i]->deps[k].project;
+
+			found |= d == owner;
+			if (!seen[d->index])
+				qk_vec_push(&queue, d);
+			seen[d->index] = true;
+		}
+	qk_vec_release(&queue);
+	return found ? owner->name : NULL;
+}
+
+/* True for the package.json of a project. */
+static bool manifest(const char *path)
+{
+	const char *below = qk_path_below(path, qk_model.host->root);
+	const struct qk_project *owner = below ? qk_workspace_owner(qk_model.ws, below) : NULL;
+	qk_autofree char *own = NULL;
+
+	if (!below || strcmp(qk_path_base(below), "package.json"))
+		return false;
+	if (!strcmp(below, "package.json"))
+		return true;
+	own = owner ? qk_asprintf("%s/package.json", owner->root) : NULL;
+	return own && !strcmp(own, below);
+}
+
+static const struct qk_report_places places = { .dependency = dependency, .manifest = manifest };
+
+static void finish(void (*each)(const struct qk_taskstatus *s, void *arg), void *arg)
+{
+	static const enum qk_status as[] = {
+		[QK_UP_TO_DATE] = QK_STATUS_UP_TO_DATE,
+		[QK_NOTHING] = QK_STATUS_NOTHING,
+	};
+
+	if (qk_model.run)
+		qk_decide_settle();
+	for (size_t i = 0; i < qk_model.tasks.n; i++) {
+		const struct qk_ruletask *t = qk_model.tasks.v[i];
+		struct qk_taskstatus s = { .id = t->task->id };
+		char hex[QK_DIGEST_HEX];
+
+		if (t->decision != QK_UP_TO_DATE && t->decision != QK_NOTHING)
+			continue;
+		s.status = as[t->decision];
+		if (t->has_key) {
+			qk_digest_hex(&t->key, hex);
+			s.key = hex;
+		}
+		each(&s, arg);
+	}
+}
+
+extern const struct qk_taskpart qk_taskpart_of_workspace;
+__attribute__((visibility("default"))) const struct qk_taskpart qk_taskpart_of_workspace = {
+	.load = load,
+	.has = has,
+	.recipe = recipe,
+	.flags = flags,
+	.key = key,
+	.places = &places,
+	.finish = finish,
+};

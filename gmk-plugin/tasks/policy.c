@@ -1,0 +1,390 @@
+#include "gmk-plugin/tasks/policy.h"
+
+#include "base/buf.h"
+#include "base/glob.h"
+#include "base/path.h"
+#include "keying/tokens.h"
+#include "sandbox/policy.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct filling {
+	struct qk_taskspec *s;
+	struct qk_ruletask *t;
+	const struct qk_resolved *r;
+	bool *input; /* by position in the candidates: it is one */
+	QK_VEC(const char *) by_effect; /* held so, and no input; those that exist */
+};
+
+static void rule(struct filling *f, const char *path, enum qk_scope scope, unsigned int rights,
+	enum qk_reason reason)
+{
+	struct qk_taskrule r = { qk_arena_strdup(&f->s->arena, path), (uint8_t)scope, (uint8_t)rights,
+		(uint8_t)reason };
+
+	qk_vec_push(&f->s->rules, r);
+}
+
+/* A glob, or a plain name that stands for a file or a whole directory. */
+static void glob(struct filling *f, const char *text, unsigned int rights, enum qk_reason reason)
+{
+	size_t n = strlen(text);
+	qk_autofree char *dir = NULL;
+
+	if (*text == '!') /* what is taken away is not written either, but that is no wall's matter */
+		return;
+	if (!qk_glob_is_pattern(text)) {
+		rule(f, text, QK_TREE, rights, reason);
+		return;
+	}
+	/* DIR/ ** in whatever number is the directory with all in it */
+	while (n > 3 && !strncmp(text + n - 3, "/**", 3))
+		n -= 3;
+	dir = qk_strndup(text, n);
+	if (!qk_glob_is_pattern(dir))
+		rule(f, dir, QK_TREE, rights, reason);
+	else
+		rule(f, text, QK_GLOB, rights, reason);
+}
+
+static void add_outputs(struct filling *f, const struct qk_task *t, unsigned int rights,
+	enum qk_reason reason)
+{
+	for (size_t i = 0; i < t->outputs.n; i++) {
+		qk_autofree char *below = qk_asprintf("%s/**", t->outputs.v[i]);
+
+		glob(f, t->outputs.v[i], rights, reason);
+		/* one that matches a directory means everything in it */
+		if (qk_glob_is_pattern(t->outputs.v[i]) && *t->outputs.v[i] != '!')
+			rule(f, below, QK_GLOB, rights, reason);
+	}
+}
+
+static void add_names(struct filling *f, const struct qk_names *names, unsigned int rights,
+	enum qk_reason reason)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+		if (qk_tokens_path(&b, names->v[i], f->t->task->project, f->t->task->options, NULL))
+			glob(f, b.s, rights, reason);
+	}
+}
+
+/* --- ignored reads --- */
+
+static void mark_reached(const struct qk_project *p, bool *reached)
+{
+	for (size_t i = 0; i < p->n_deps; i++) {
+		const struct qk_project *d = p->deps[i].project;
+
+		if (reached[d->index])
+			continue;
+		reached[d->index] = true;
+		mark_reached(d, reached);
+	}
+}
+
+/* ^glob: from the root of every project that the task's depends on. */
+static void add_ignored_below(struct filling *f, const char *text)
+{
+	const struct qk_workspace *ws = qk_model.ws;
+	qk_autofree bool *reached = qk_zalloc(ws->n_projects + 1);
+
+	mark_reached(f->t->task->project, reached);
+	for (size_t i = 0; i < ws->n_projects; i++) {
+		const char *root = ws->projects[i].root;
+		qk_autofree char *path = strcmp(root, ".") ? qk_asprintf("%s/%s", root, text)
+							   : qk_strdup(text);
+
+		if (reached[i])
+			glob(f, path, QK_READ, QK_BY_IGNORE);
+	}
+}
+
+static void add_ignored(struct filling *f)
+{
+	const struct qk_names *names = &f->t->task->target->qk.ignore_reads;
+
+	for (size_t i = 0; i < names->n; i++) {
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+		const char *text = names->v[i];
+
+		if (*text == '^')
+			add_ignored_below(f, text + 1);
+		else if (qk_tokens_path(&b, text, f->t->task->project, f->t->task->options, NULL))
+			glob(f, b.s, QK_READ, QK_BY_IGNORE);
+	}
+}
+
+/* --- inputs --- */
+
+static size_t position(const char *path)
+{
+	const struct qk_tracked *t = &qk_model.tracked;
+	size_t lo = 0, hi = t->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (strcmp(t->v[mid], path) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->n && !strcmp(t->v[lo], path) ? lo : t->n;
+}
+
+/* Marks the files of a group; what is no candidate (package.json ignored by Git) gets its rule. */
+static void mark_group(struct filling *f, const struct qk_filegroup *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		size_t at = position(g->paths[i]);
+
+		if (at < qk_model.tracked.n)
+			f->input[at] = true;
+		else
+			rule(f, g->paths[i], QK_EXACT, QK_READ, QK_BY_INPUT);
+	}
+}
+
+static bool holds_by_effect(const struct filling *f, const char *dir)
+{
+	for (size_t i = 0; i < f->by_effect.n; i++)
+		if (!strcmp(dir, ".") || qk_path_under(f->by_effect.v[i], dir))
+			return true;
+	return false;
+}
+
+/* The candidates [from, to), all below a directory whose name is the first n bytes of each. */
+static void compress(struct filling *f, size_t from, size_t to, size_t n)
+{
+	const char *const *v = (const char *const *)qk_model.tracked.v;
+	size_t inputs = 0;
+
+	for (size_t i = from; i < to; i++)
+		inputs += f->input[i];
+	if (!inputs)
+		return;
+	if (inputs == to - from) {
+		qk_autofree char *dir = n ? qk_strndup(v[from], n) : qk_strdup(".");
+
+		if (!holds_by_effect(f, dir)) {
+			rule(f, dir, QK_TREE, QK_READ, QK_BY_INPUT);
+			return;
+		}
+	}
+	for (size_t i = from; i < to;) {
+		size_t start = n + (n > 0), len = strcspn(v[i] + start, "/"), next = i + 1;
+
+		if (!v[i][start + len]) {
+			if (f->input[i])
+				rule(f, v[i], QK_EXACT, QK_READ, QK_BY_INPUT);
+			i = next;
+			continue;
+		}
+		while (next < to && !strncmp(v[next], v[i], start + len + 1))
+			next++;
+		compress(f, i, next, start + len);
+		i = next;
+	}
+}
+
+/* The outputs of the task that a glob selects, as far as one pattern can say both. */
+static void add_selected(struct filling *f, const struct qk_part *part)
+{
+	bool anywhere = !strncmp(part->value, "**/", 3);
+
+	for (size_t i = 0; i < part->n_globs; i++) {
+		const char *o = part->globs[i];
+		qk_autofree char *both = qk_asprintf("%s/%s", o, part->value);
+
+		if (*o == '!')
+			continue;
+		if (qk_glob_match(part->value, o))
+			glob(f, o, QK_READ, QK_BY_DEPENDENCY);
+		rule(f, anywhere && !qk_glob_is_pattern(o) ? both : part->value, QK_GLOB, QK_READ,
+			QK_BY_DEPENDENCY);
+	}
+}
+
+/* --- links among the inputs: what they lead to counts in the key, and so may be read --- */
+
+enum { LINK_DEPTH = 16 };
+
+static void add_target(struct filling *f, const char *path, int depth);
+
+/* The links in a directory that may be read whole lead on. */
+static void add_nested(struct filling *f, const char *dir, int depth)
+{
+	DIR *d = depth < LINK_DEPTH ? opendir(dir) : NULL;
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		qk_autofree char *path = qk_asprintf("%s/%s", dir, e->d_name);
+		struct stat st;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || lstat(path, &st))
+			continue;
+		if (S_ISLNK(st.st_mode))
+			add_target(f, path, depth + 1);
+		else if (S_ISDIR(st.st_mode))
+			add_nested(f, path, depth + 1);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* path: absolute, a link. */
+static void add_target(struct filling *f, const char *path, int depth)
+{
+	const char *below;
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (!realpath(path, real) || stat(real, &st))
+		return;
+	below = qk_path_below(real, qk_model.host->root);
+	if (!below || !*below)
+		return;
+	for (size_t i = 0; i < f->s->rules.n; i++)
+		if (f->s->rules.v[i].scope == QK_TREE && !strcmp(f->s->rules.v[i].path, below))
+			return;
+	rule(f, below, S_ISDIR(st.st_mode) ? QK_TREE : QK_EXACT, QK_READ, QK_BY_INPUT);
+	if (S_ISDIR(st.st_mode))
+		add_nested(f, real, depth);
+}
+
+/* Which candidates are links: looked at once for all tasks. */
+static const bool *links(void)
+{
+	static bool *is_link;
+
+	if (is_link)
+		return is_link;
+	is_link = qk_zalloc(qk_model.tracked.n + 1);
+	for (size_t i = 0; i < qk_model.tracked.n; i++) {
+		struct stat st;
+
+		is_link[i] = !lstat(qk_model.tracked.v[i], &st) && S_ISLNK(st.st_mode);
+	}
+	return is_link;
+}
+
+static void add_links(struct filling *f)
+{
+	const bool *is_link = links();
+
+	for (size_t i = 0; i < qk_model.tracked.n; i++)
+		if (f->input[i] && is_link[i]) {
+			qk_autofree char *path =
+				qk_path_join(qk_model.host->root, qk_model.tracked.v[i]);
+
+			add_target(f, path, 0);
+		}
+}
+
+static void add_inputs(struct filling *f)
+{
+	struct qk_arena *a = &f->s->arena;
+
+	f->input = qk_zalloc(qk_model.tracked.n + 1);
+	for (size_t i = 0; i < f->r->list.n; i++) {
+		const struct qk_input *in = &f->r->list.v[i];
+
+		if (in->kind == QK_INPUT_FILES)
+			mark_group(f, in->files);
+		if (in->kind == QK_INPUT_JSON)
+			rule(f, in->name, QK_EXACT, QK_READ, QK_BY_INPUT);
+	}
+	for (size_t i = 0; i < f->r->list.n; i++) {
+		const struct qk_input *in = &f->r->list.v[i];
+		size_t at = in->kind == QK_INPUT_FILE ? position(in->name) : 0;
+		qk_autofree char *path = NULL;
+
+		if (in->kind != QK_INPUT_FILE || (at < qk_model.tracked.n && f->input[at]))
+			continue;
+		path = qk_path_join(qk_model.host->root, in->name);
+		if (!access(path, F_OK))
+			qk_vec_push(&f->by_effect, qk_arena_strdup(a, in->name));
+	}
+	compress(f, 0, qk_model.tracked.n, 0);
+	add_links(f);
+	for (size_t i = 0; i < f->r->parts.list.n; i++) {
+		const struct qk_part *part = &f->r->parts.list.v[i];
+
+		if (part->kind != QK_PART_OUTPUTS)
+			continue;
+		if (part->value) {
+			add_selected(f, part);
+			continue;
+		}
+		for (size_t k = 0; k < part->n_globs; k++)
+			glob(f, part->globs[k], QK_READ, QK_BY_DEPENDENCY);
+	}
+	free(f->input);
+	qk_vec_release(&f->by_effect);
+}
+
+void qk_taskpolicy_fill(struct qk_taskspec *s, struct qk_ruletask *t, bool all)
+{
+	const struct qk_declared *d = &t->task->target->qk;
+	struct filling f = { .s = s, .t = t };
+
+	add_outputs(&f, t->task, QK_READ | QK_WRITE, QK_BY_OUTPUT);
+	if (!all)
+		return;
+	f.r = qk_model_inputs(t);
+	if (f.r)
+		add_inputs(&f);
+	add_names(&f, &d->warm, QK_READ | QK_WRITE, QK_BY_WARM);
+	for (size_t i = 0; i < s->scratch.n; i++)
+		rule(&f, s->scratch.v[i], QK_TREE, QK_READ | QK_WRITE, QK_BY_SCRATCH);
+	add_ignored(&f);
+}
+
+/* --- scratch --- */
+
+static const char *scratch_problem(const char *path)
+{
+	const struct qk_workspace *ws = qk_model.ws;
+	qk_autofree char *copy = qk_strdup(path), *cache = NULL;
+	const char *below;
+
+	for (char *rest = copy, *c; (c = strsep(&rest, "/"));)
+		if (!strcasecmp(c, ".git") || !strcasecmp(c, ".qk") || !strcasecmp(c, "node_modules"))
+			return "it lies in .git, .qk or node_modules";
+	for (size_t i = 0; i < ws->n_projects; i++)
+		if (!strcmp(path, ".") || qk_path_under(ws->projects[i].root, path))
+			return "it holds a project";
+	cache = ws->cache_directory ? qk_path_join(ws->root, ws->cache_directory) : NULL;
+	below = cache ? qk_path_below(cache, ws->root) : NULL;
+	if (below && (qk_path_under(below, path) || qk_path_under(path, below)))
+		return "the cache is in it, or it in the cache";
+	return NULL;
+}
+
+const char *qk_taskpolicy_problem(struct qk_taskspec *s, const struct qk_task *t)
+{
+	const struct qk_declared *d = &t->target->qk;
+
+	for (size_t i = 0; i < d->scratch.n; i++) {
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+		const char *why = NULL;
+
+		if (qk_tokens_path(&b, d->scratch.v[i], t->project, t->options, &why))
+			why = scratch_problem(b.s);
+		if (why)
+			return qk_arena_printf(&s->arena, "%s: scratch '%s': %s",
+				qk_json_place(&s->arena, d->scratch_at->items[i]), d->scratch.v[i],
+				why);
+		qk_vec_push(&s->scratch, qk_arena_strdup(&s->arena, b.s));
+	}
+	return NULL;
+}

@@ -1,0 +1,101 @@
+#include "gmk-plugin/tasks/spec.h"
+
+#include "gmk-plugin/tasks/commands.h"
+#include "gmk-plugin/tasks/policy.h"
+#include "keying/store.h"
+
+#include <string.h>
+
+/* Of one identifier ("", "build", "production", "build.production") below a directory. */
+static void add_variants(struct qk_taskspec *s, const char *dir, const char *identifier)
+{
+	static const char *const named[] = { ".env.%s.local", ".env.%s", ".%s.local.env", ".%s.env" };
+	static const char *const plain[] = { ".env.local", ".local.env", ".env" };
+
+	for (size_t i = 0; i < (*identifier ? 4 : 3); i++) {
+		const char *form = *identifier ? named[i] : plain[i], *at = strstr(form, "%s");
+		int head = at ? (int)(at - form) : (int)strlen(form);
+
+		qk_vec_push(&s->dotenv,
+			qk_arena_printf(&s->arena, "%s%s%.*s%s%s", dir, *dir ? "/" : "", head, form,
+				identifier, at ? at + 2 : ""));
+	}
+}
+
+/* The dotenv files of a task in the order of Nx: the project's first, the most special first. */
+static void add_dotenv(struct qk_taskspec *s)
+{
+	const char *dirs[] = { s->project_root, "" };
+	size_t first = strcmp(s->project_root, ".") ? 0 : 1;
+
+	for (size_t i = first; i < 2; i++) {
+		if (s->configuration) {
+			qk_autofree char *both =
+				qk_asprintf("%s.%s", s->target, s->configuration);
+
+			add_variants(s, dirs[i], both);
+			add_variants(s, dirs[i], s->configuration);
+		}
+		add_variants(s, dirs[i], s->target);
+		add_variants(s, dirs[i], "");
+	}
+}
+
+static void add_store(struct qk_taskspec *s)
+{
+	const struct qk_taskhost *h = qk_model.host;
+	const char *size = getenv("QK_CACHE_SIZE");
+	struct qk_err err = QK_ERR_INIT;
+	qk_autofree char *dir =
+		qk_store_dir(h->root, getenv("QK_CACHE_DIR"), qk_model.ws->cache_directory);
+
+	s->store = qk_arena_strdup(&s->arena, dir);
+	s->store_limit = QK_STORE_LIMIT;
+	if (size && qk_store_parse_size(size, &s->store_limit, &err) && !s->uncached)
+		s->uncached = qk_arena_printf(&s->arena, "QK_CACHE_SIZE: %s", err.msg);
+}
+
+/* "parallelism": false on any target. */
+static bool some_run_alone(void)
+{
+	static int some = -1;
+
+	for (size_t i = 0; some < 0 && i < qk_model.tasks.n; i++)
+		if (!qk_model.tasks.v[i]->task->target->parallelism)
+			some = 1;
+	if (some < 0)
+		some = 0;
+	return some;
+}
+
+void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t)
+{
+	struct qk_resolved *r = qk_model_inputs(t);
+	const struct qk_task *task = t->task;
+
+	s->id = task->id;
+	s->project = task->project->name;
+	s->project_root = task->project->root;
+	s->target = task->target->name;
+	s->configuration = task->configuration;
+	s->continuous = task->target->continuous;
+	s->alone = !task->target->parallelism;
+	s->beside = !s->alone && some_run_alone();
+	s->skip = qk_model.host->knobs->skip_cache;
+	s->uncached = t->uncached;
+	s->unkeyed = t->unkeyed;
+	qk_commands_read(s, task, qk_model.host->root, qk_model.args);
+	if (!s->problem)
+		s->problem = qk_taskpolicy_problem(s, task);
+	if (task->target->qk.sandbox_off)
+		s->unsandboxed = "\"qk:sandbox\": false";
+	qk_taskpolicy_fill(s, t, qk_model.host->knobs->mode != QK_MODE_OFF && !s->unsandboxed);
+	add_dotenv(s);
+	for (size_t i = 0; i < task->outputs.n; i++)
+		qk_vec_push(&s->outputs, task->outputs.v[i]);
+	if (!s->uncached)
+		add_store(s);
+	if (r && !t->unkeyed)
+		for (size_t i = 0; i < r->parts.list.n; i++)
+			qk_vec_push(&s->parts.list, r->parts.list.v[i]);
+}

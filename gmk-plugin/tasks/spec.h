@@ -1,0 +1,13 @@
+/*
+ * The record of a task for its runner (keying/taskspec.h), from what the model says.
+ */
+#ifndef QK_GMK_PLUGIN_TASKS_SPEC_H
+#define QK_GMK_PLUGIN_TASKS_SPEC_H
+
+#include "gmk-plugin/tasks/model.h"
+#include "keying/taskspec.h"
+
+/* Fills s, zeroed by the caller, for a task that was decided about. Strings live with the model. */
+void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * A workspace task as its runner needs it: what to run and how, what its key is made of, what it
+ * makes, and what it may touch. It travels in the task field of a request (keying/request.h).
+ *
+ * Layout (base/record.h): one record; its first field is the magic, then the fields of enum
+ * taskspec_tag in any order, lists one element a field, and those of the parts (keying/parts.h).
+ * Paths are relative to the workspace root unless said otherwise.
+ */
+#ifndef QK_KEYING_TASKSPEC_H
+#define QK_KEYING_TASKSPEC_H
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "keying/parts.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Strings of the arena. */
+struct qk_texts {
+	const char **v;
+	size_t n, cap;
+};
+
+/* A rule of the task's policy, with the numbers of sandbox/policy.h. */
+struct qk_taskrule {
+	const char *path;
+	uint8_t scope, rights, reason;
+};
+
+struct qk_taskspec {
+	struct qk_arena arena;
+	const char *id; /* "app:build" */
+	const char *project, *project_root, *target;
+	const char *configuration; /* or NULL */
+	const char *problem;       /* why it cannot be run at all, or NULL */
+	struct qk_texts commands;
+	bool parallel;   /* all at once; else one after the other */
+	bool continuous; /* runs until nobody needs it */
+	bool alone;      /* nothing else may run beside it */
+	bool beside;     /* there are tasks in the workspace that must run alone */
+	bool skip;       /* SKIP_CACHE: it runs, whatever is known */
+	const char *cwd; /* absolute */
+	const char *env_file;
+	struct qk_texts env;    /* NAME=VALUE */
+	struct qk_texts dotenv; /* files, the first to name a variable has it */
+	struct qk_texts ready_when;
+	struct qk_texts outputs;
+	struct qk_texts scratch;
+	const char *uncached; /* why its result is neither looked up nor stored, or NULL */
+	const char *unkeyed;  /* why not even a key can be told; NULL or no parts: none is asked */
+	const char *unsandboxed; /* why it runs as it is, whatever SANDBOX says, or NULL */
+	const char *store;    /* absolute; NULL: no store */
+	uint64_t store_limit;
+	struct qk_parts parts;
+	QK_VEC(struct qk_taskrule) rules;
+};
+
+void qk_taskspec_release(struct qk_taskspec *s);
+
+/* Appends the record. The arena is the caller's matter. */
+void qk_taskspec_write(const struct qk_taskspec *s, struct qk_buf *out);
+
+/* Reads it back; strings are copied. -EBADMSG: damaged. Release it also then. */
+int qk_taskspec_read(struct qk_taskspec *s, const char *p, size_t n, struct qk_err *err);
+
+#endif

@@ -1,0 +1,263 @@
+#include "runner/held.h"
+
+#include "base/fdio.h"
+#include "base/path.h"
+#include "keying/dotenv.h"
+#include "report/kinds.h"
+#include "report/result.h"
+#include "runner/task.h"
+#include "sandbox/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct holding {
+	struct qk_held *h;
+	struct qk_result result;
+	struct qk_walls walls;
+	struct qk_strv bound, env, argv;
+	char *layer;
+};
+
+static void append_result(struct holding *o)
+{
+	struct qk_err err = QK_ERR_INIT;
+
+	if (qk_result_append(&o->result, o->h->req->run, &err))
+		fprintf(stderr, "qk: %s: result not recorded: %s\n", o->h->spec->id, err.msg);
+}
+
+static void bind_if_there(struct holding *o, const char *path)
+{
+	struct stat st;
+
+	if (!lstat(path, &st) && !S_ISLNK(st.st_mode))
+		qk_strv_push(&o->bound, path);
+}
+
+/* What writes reach at once: .git, node_modules from the project and from cwd upward, scratch. */
+static void bind_through(struct holding *o)
+{
+	const struct qk_request *r = o->h->req;
+	const struct qk_taskspec *s = o->h->spec;
+	qk_autofree char *git = qk_path_join(r->root, ".git");
+	qk_autofree char *project = qk_path_join(r->root, s->project_root);
+	const char *from[] = { project, s->cwd };
+
+	bind_if_there(o, git);
+	for (size_t i = 0; i < 2; i++) {
+		qk_autofree char *dir = qk_strdup(from[i]);
+
+		while (qk_path_under(dir, r->root)) {
+			qk_autofree char *modules = qk_path_join(dir, "node_modules");
+
+			if (!qk_strv_has(&o->bound, modules))
+				bind_if_there(o, modules);
+			if (!strcmp(dir, r->root))
+				break;
+			dir[qk_path_dirlen(dir)] = '\0';
+		}
+	}
+	for (size_t i = 0; i < s->scratch.n; i++) {
+		qk_autofree char *scratch = qk_path_join(r->root, s->scratch.v[i]);
+
+		bind_if_there(o, scratch);
+	}
+}
+
+static int prepare_walls(struct holding *o, size_t i, struct qk_err *err)
+{
+	const struct qk_request *r = o->h->req;
+	const char *tmpdir;
+
+	if (r->backend == QK_BACKEND_NONE)
+		return qk_fail(err, -ENOSYS, "no sandbox works on this host");
+	o->walls = (struct qk_walls)QK_WALLS_INIT;
+	o->walls.backend = (enum qk_backend)r->backend;
+	o->walls.policy = o->h->policy;
+	o->walls.bound = &o->bound;
+	/* commands one after the other share a layer, those side by side have their own */
+	o->layer = qk_asprintf("%s/layers/%llu.%llu.%zu", r->run, (unsigned long long)r->make_pid,
+		(unsigned long long)r->offset, o->h->spec->parallel ? i : 0);
+	o->walls.layer = o->layer;
+	o->walls.spares = true;
+	bind_through(o);
+	tmpdir = qk_walls_tmpdir(&o->walls);
+	if (tmpdir)
+		qk_env_set(&o->env, "TMPDIR", tmpdir);
+	return qk_mkdirs(o->layer, err);
+}
+
+/* Under enforce the command is not run; under audit it runs all the same, and that is said. */
+static void __attribute__((noreturn)) give_up(struct holding *o, const struct qk_err *err)
+{
+	const struct qk_held *h = o->h;
+
+	o->result.why = qk_strdup(err->msg);
+	h->said->unrecorded = true;
+	if (h->req->mode == QK_MODE_ENFORCE) {
+		h->said->refused = true;
+		o->result.fate = QK_FATE_REFUSED;
+		o->result.status = QK_TASK_FAILED << 8;
+		append_result(o);
+		fprintf(stderr,
+			"qk: %s: not run: %s (\"qk:sandbox\": false on its target runs it unsandboxed)\n",
+			h->spec->id, err->msg);
+		_exit(QK_TASK_FAILED);
+	}
+	o->result.fate = QK_FATE_UNSANDBOXED;
+	append_result(o);
+	qk_task_exec(o->argv.v, o->env.v, h->req->make);
+}
+
+static void settle(struct holding *o, const struct qk_run_result *ran, int *status)
+{
+	struct qk_settled settled = { 0 };
+	struct qk_err err = QK_ERR_INIT;
+
+	if (qk_walls_settle(&o->walls, ran->interrupted, &settled, &err)) {
+		fprintf(stderr, "qk: %s: %s\n", o->h->spec->id, err.msg);
+		if (!*status)
+			*status = QK_TASK_FAILED << 8;
+	}
+	for (size_t i = 0; i < settled.stray.n; i++)
+		qk_strv_push(&o->result.stray, settled.stray.v[i]);
+	qk_settled_release(&settled);
+	qk_walls_release(&o->walls);
+	rmdir(o->layer); /* fails, as it should, while strays wait for the next command */
+}
+
+/*
+ * Under audit some reads are told once and count for nothing, as manifests of packages; a refusal
+ * counts whatever was refused.
+ */
+static bool read_counts(const struct qk_held *h, const struct qk_trace_entry *e,
+	const struct qk_judged *j)
+{
+	if (h->req->mode == QK_MODE_ENFORCE)
+		return true;
+	return strcmp(qk_path_base(e->path), "package.json") &&
+	       qk_kinds[qk_kind_of_read(e->path, j->read)].beyond;
+}
+
+/* settled: what was written shows in the layer. */
+static bool is_beyond(const struct qk_held *h, const struct qk_trace_entry *e,
+	const struct qk_judged *j, bool settled)
+{
+	bool own_link = e->flags & QK_T_FOLLOWED && e->flags & QK_T_CREATED;
+	bool read = e->flags & (QK_T_READ | QK_T_FOLLOWED) && !(e->flags & QK_T_DIR) && !own_link;
+	bool left = e->flags & (QK_T_WRITTEN | QK_T_META) &&
+		    !(e->flags & QK_T_CREATED && e->flags & QK_T_REMOVED);
+
+	if (read && j->read.answer == QK_REFUSED && read_counts(h, e, j))
+		return true;
+	if (!left || settled || j->write.answer != QK_REFUSED)
+		return false;
+	return !(e->flags & QK_T_DIR) || e->flags & QK_T_REMOVED ||
+	       (e->flags & QK_T_CREATED && !j->leads);
+}
+
+static bool is_settled(const struct qk_held *h)
+{
+	return h->req->mode == QK_MODE_ENFORCE && h->req->backend != QK_BACKEND_LANDLOCK;
+}
+
+static bool went_beyond(const struct qk_held *h, const struct qk_result *r)
+{
+	bool settled = is_settled(h);
+
+	for (size_t i = 0; i < r->trace.entries.n; i++)
+		if (is_beyond(h, &r->trace.entries.v[i], &r->judged.v[i], settled))
+			return true;
+	return settled && r->stray.n;
+}
+
+struct joining {
+	const struct qk_held *h;
+	struct qk_result all;
+};
+
+static void join(struct qk_result *r, void *arg)
+{
+	struct joining *j = arg;
+
+	if (r->make_pid != j->h->req->make_pid || r->offset != j->h->req->offset)
+		return;
+	qk_trace_append(&j->all.trace, &r->trace);
+	/* each lists what then lay in the layer: where it is shared, the last one's word holds */
+	if (!j->h->spec->parallel)
+		qk_strv_release(&j->all.stray);
+	for (size_t i = 0; i < r->stray.n; i++)
+		qk_strv_push(&j->all.stray, r->stray.v[i]);
+}
+
+bool qk_held_went_beyond(const struct qk_held *h)
+{
+	struct joining j = { .h = h };
+	bool beyond;
+
+	if (!h->said->beyond || h->spec->commands.n < 2)
+		return h->said->beyond;
+	qk_result_init(&j.all, h->req->make_pid, h->req->offset);
+	if (qk_result_each(h->req->run, join, &j, NULL))
+		return true;
+	qk_result_judge(&j.all, h->policy);
+	beyond = went_beyond(h, &j.all);
+	qk_result_release(&j.all);
+	return beyond;
+}
+
+void qk_held_run(void *held, size_t i)
+{
+	struct qk_held *h = held;
+	struct holding o = { .h = h };
+	const struct qk_request *r = h->req;
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_run_result ran = { 0 };
+	struct qk_run_spec spec = {
+		.recorder = (enum qk_recorder_kind)r->recorder,
+		.tmpdir = r->run,
+		.end_leftovers = r->mode == QK_MODE_ENFORCE,
+	};
+	int status;
+
+	qk_result_init(&o.result, r->make_pid, r->offset);
+	for (size_t k = 0; k < h->env->n; k++)
+		qk_strv_push(&o.env, h->env->v[k]);
+	qk_strv_push(&o.argv, "/bin/sh");
+	qk_strv_push(&o.argv, "-c");
+	qk_strv_push(&o.argv, h->spec->commands.v[i]);
+	if (chdir(h->spec->cwd)) {
+		fprintf(stderr, "qk: %s: chdir '%s': %s\n", h->spec->id, h->spec->cwd, strerror(errno));
+		_exit(QK_TASK_FAILED);
+	}
+	setenv("PWD", h->spec->cwd, 1);
+	if (r->mode == QK_MODE_ENFORCE) {
+		if (prepare_walls(&o, i, &err))
+			give_up(&o, &err);
+		spec.walls = &o.walls;
+	}
+	spec.argv = o.argv.v;
+	spec.envp = o.env.v;
+	qk_strv_push(&o.result.trace.roots, r->root);
+	if (r->recorder == QK_RECORDER_NONE)
+		qk_trace_lost(&o.result.trace, "no recorder works on this host");
+	if (qk_run(&spec, &o.result.trace, &ran, &err))
+		give_up(&o, &err);
+	status = ran.status;
+	if (spec.walls)
+		settle(&o, &ran, &status);
+	for (size_t k = 0; k < ran.left.n; k++)
+		qk_strv_push(&o.result.left, ran.left.v[k]);
+	qk_result_judge(&o.result, h->policy);
+	if (went_beyond(h, &o.result))
+		h->said->beyond = true;
+	if (o.result.trace.incomplete || ran.left.n)
+		h->said->unrecorded = true;
+	o.result.status = status;
+	append_result(&o);
+	qk_task_end_as(status);
+}

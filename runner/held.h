@@ -1,0 +1,39 @@
+/*
+ * One command of a workspace task under the recorder and, in enforce, behind walls: a process of its
+ * own, which leaves a result in the run's log (report/result.h), as a recipe's line does.
+ */
+#ifndef QK_RUNNER_HELD_H
+#define QK_RUNNER_HELD_H
+
+#include "base/vec.h"
+#include "keying/request.h"
+#include "keying/taskspec.h"
+#include "sandbox/policy.h"
+
+#include <stdbool.h>
+
+/* In memory that the task's process shares with those of its commands. */
+struct qk_held_said {
+	bool beyond;     /* a command by itself went beyond what is declared */
+	bool unrecorded; /* it is not known whether one did */
+	bool refused;    /* one was not run */
+};
+
+struct qk_held {
+	const struct qk_request *req;
+	const struct qk_taskspec *spec;
+	struct qk_policy *policy; /* complete, resolved */
+	const struct qk_strv *env;
+	struct qk_held_said *said;
+};
+
+/* Runs command number i in this process and ends as it ended. */
+void qk_held_run(void *held, size_t i) __attribute__((noreturn));
+
+/*
+ * True if the task went beyond, once all commands have ended: what one made and a later one removed
+ * is nothing.
+ */
+bool qk_held_went_beyond(const struct qk_held *h);
+
+#endif

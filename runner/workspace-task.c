@@ -1,0 +1,403 @@
+#include "runner/workspace-task.h"
+
+#include "base/path.h"
+#include "keying/outputs.h"
+#include "keying/restore.h"
+#include "keying/store.h"
+#include "keying/taskspec.h"
+#include "keying/taskstate.h"
+#include "report/result.h"
+#include "report/taskstatus.h"
+#include "runner/commands.h"
+#include "runner/held.h"
+#include "runner/relay.h"
+#include "runner/scratch.h"
+#include "runner/task.h"
+#include "runner/taskenv.h"
+#include "sandbox/policy.h"
+#include "sandbox/walls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct wtask {
+	const struct qk_request *req;
+	struct qk_taskspec spec;
+	struct qk_policy policy;
+	struct qk_filehash *hash;
+	struct qk_store *store; /* NULL: nothing is looked up or stored */
+	struct qk_outputs outputs;
+	struct qk_relay relay;
+	struct qk_strv env, made;
+	bool has_key;
+	struct qk_digest key;
+	char hex[QK_DIGEST_HEX];
+	char *uncached; /* why not; the first reason stays */
+	int claim;
+	bool moved; /* an input was touched while it ran */
+	struct qk_taskstatus status;
+	struct timespec start;
+};
+
+static void uncache(struct wtask *t, const char *why)
+{
+	if (!t->uncached)
+		t->uncached = qk_strdup(why);
+}
+
+static uint64_t ms_since_1970(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static uint64_t ms_since(const struct timespec *start)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)((now.tv_sec - start->tv_sec) * 1000 +
+			  (now.tv_nsec - start->tv_nsec) / 1000000);
+}
+
+/* --- the key --- */
+
+static int run_runtimes(struct wtask *t, struct qk_err *err)
+{
+	for (size_t i = 0; i < t->spec.parts.list.n; i++) {
+		struct qk_part *part = &t->spec.parts.list.v[i];
+		int r = 0;
+
+		if (part->kind == QK_PART_RUNTIME && !part->known)
+			r = qk_runtime_run(part->name, t->req->root, &part->digest, err);
+		if (r)
+			return r;
+		part->known |= part->kind == QK_PART_RUNTIME;
+	}
+	return 0;
+}
+
+static void make_key(struct wtask *t)
+{
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_part *unknown;
+
+	if (t->spec.unkeyed || !t->spec.parts.list.n) {
+		uncache(t, t->spec.unkeyed ? t->spec.unkeyed : "it has no key");
+		return;
+	}
+	if (!t->hash || qk_parts_hash(&t->spec.parts, t->hash, 0, &err) || run_runtimes(t, &err)) {
+		uncache(t, t->hash ? err.msg : "the workspace cannot be read");
+		return;
+	}
+	unknown = qk_parts_unknown(&t->spec.parts);
+	if (unknown) {
+		qk_autofree char *why =
+			qk_asprintf("it depends on %s, which has no key", unknown->name);
+
+		uncache(t, why);
+		return;
+	}
+	qk_parts_fold(&t->spec.parts, "task", NULL, &t->key);
+	qk_digest_hex(&t->key, t->hex);
+	t->has_key = true;
+	t->status.key = t->hex;
+}
+
+/* What the key holds is as it was when it was made. */
+static bool inputs_stayed(struct wtask *t)
+{
+	for (size_t i = 0; i < t->spec.parts.list.n; i++) {
+		const struct qk_part *part = &t->spec.parts.list.v[i];
+		struct qk_digest now;
+
+		if (part->kind == QK_PART_FILES && (qk_filegroup_look(part->files, t->hash, &now, NULL) ||
+							   !qk_digest_eq(&now, &part->files->seen)))
+			return false;
+		if (part->kind == QK_PART_OUTPUTS &&
+			(qk_outputs_count(part->globs, part->n_globs, part->value, t->hash, 0, &now,
+				 NULL) ||
+				!qk_digest_eq(&now, &part->digest)))
+			return false;
+	}
+	return true;
+}
+
+/* --- what is left for others --- */
+
+static void leave_state(struct wtask *t, const struct qk_tree *tree, bool good)
+{
+	qk_autofree char *path = qk_path_join(t->req->state, "tasks");
+	struct qk_taskstate s = { .id = t->spec.id,
+		.run = qk_path_base(t->req->run),
+		.has_key = t->has_key,
+		.key = t->key,
+		.moved = t->moved,
+		.good = good };
+
+	if (tree) {
+		s.has_outputs = true;
+		qk_tree_digest(tree, &s.count);
+		qk_taskstate_exact(tree, &s.exact);
+	}
+	qk_taskstate_append(path, &s);
+}
+
+static void leave_status(struct wtask *t, enum qk_status status, int exit)
+{
+	struct qk_taskstatuses l = { 0 };
+	struct qk_err err = QK_ERR_INIT;
+
+	t->status.id = t->spec.id;
+	t->status.status = status;
+	t->status.exit = exit;
+	t->status.duration_ms = ms_since(&t->start);
+	t->status.uncached = exit ? NULL : t->uncached;
+	qk_taskstatuses_add(&l, &t->status);
+	if (qk_taskstatuses_append(&l, t->req->run, &err))
+		fprintf(stderr, "qk: %s: status not recorded: %s\n", t->spec.id, err.msg);
+	qk_taskstatuses_release(&l);
+}
+
+/* One result without a trace. */
+static void leave_result(struct wtask *t, enum qk_fate fate, const char *why)
+{
+	struct qk_result r;
+	struct qk_err err = QK_ERR_INIT;
+
+	qk_result_init(&r, t->req->make_pid, t->req->offset);
+	r.fate = fate;
+	r.why = why ? qk_strdup(why) : NULL;
+	if (qk_result_append(&r, t->req->run, &err))
+		fprintf(stderr, "qk: %s: %s\n", t->spec.id, err.msg);
+	qk_result_release(&r);
+}
+
+/* --- the store --- */
+
+static void open_store(struct wtask *t)
+{
+	struct qk_err err = QK_ERR_INIT;
+
+	for (size_t i = 0; i < t->spec.outputs.n && !t->uncached; i++)
+		if (qk_outputs_add(&t->outputs, t->spec.outputs.v[i], &err))
+			uncache(t, err.msg);
+	if (!t->uncached && t->has_key && t->spec.store &&
+		qk_store_new(&t->store, t->spec.store, t->spec.store_limit, &err))
+		uncache(t, err.msg);
+}
+
+/* True if the result was there and is in place now. */
+static bool restore(struct wtask *t)
+{
+	qk_autoentry struct qk_entry e = QK_ENTRY_INIT;
+	struct qk_err err = QK_ERR_INIT;
+	enum qk_restored how;
+	int r = qk_store_get(t->store, &t->key, &e, &err);
+
+	if (r > 0)
+		r = qk_restore(t->store, &t->key, &e, &t->outputs, t->hash, t->req->run, &how, &err)
+			? -1
+			: how != QK_RESTORED_NOTHING;
+	if (r < 0)
+		uncache(t, err.msg);
+	if (r <= 0)
+		return false;
+	qk_capture_replay(e.output.s, e.output.len, STDOUT_FILENO, STDERR_FILENO);
+	leave_state(t, &e.tree, true);
+	if (t->req->mode != QK_MODE_OFF)
+		leave_result(t, QK_FATE_RESTORED, NULL);
+	t->status.saved_ms = e.duration_ms;
+	leave_status(t, QK_STATUS_RESTORED, 0);
+	return true;
+}
+
+static const char *how(const struct wtask *t)
+{
+	if (t->req->mode == QK_MODE_OFF || t->spec.unsandboxed)
+		return "off";
+	return t->req->mode == QK_MODE_AUDIT ? "audit" : qk_backend_name((enum qk_backend)t->req->backend);
+}
+
+static void store(struct wtask *t, struct qk_tree *tree)
+{
+	struct qk_entry e = QK_ENTRY_INIT;
+	qk_autobuf struct qk_buf text = QK_BUF_INIT;
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_digest again;
+
+	qk_parts_fold(&t->spec.parts, "task", &text, &again);
+	e.tree = *tree;
+	e.output = t->relay.capture.data;
+	e.task = (char *)t->spec.id;
+	e.how = (char *)how(t);
+	e.text = text.s;
+	e.duration_ms = ms_since(&t->start);
+	e.made = ms_since_1970() / 1000;
+	if (qk_store_put(t->store, &t->key, &e, qk_filehash_rootfd(t->hash), &err))
+		uncache(t, err.msg);
+}
+
+/* The commands ended well: what they made is counted, and stored if nothing speaks against it. */
+static void keep(struct wtask *t)
+{
+	qk_autotree struct qk_tree tree = { 0 };
+	struct qk_err err = QK_ERR_INIT;
+
+	if (!t->hash || qk_outputs_list(&t->outputs, qk_filehash_rootfd(t->hash), 0, &tree, &err) ||
+		qk_outputs_digests(&tree, t->hash, 0, &err)) {
+		uncache(t, err.msg);
+		leave_state(t, NULL, false);
+		return;
+	}
+	if (t->moved)
+		uncache(t, "an input changed while it ran");
+	if (!t->uncached && t->store)
+		store(t, &tree);
+	leave_state(t, &tree, !t->uncached);
+}
+
+/* --- running --- */
+
+static void __attribute__((noreturn)) fail(struct wtask *t, const char *what)
+{
+	fprintf(stderr, "qk: %s: %s\n", t->spec.id, what);
+	leave_status(t, QK_STATUS_RAN, QK_TASK_FAILED << 8);
+	_exit(QK_TASK_FAILED);
+}
+
+static void declare(struct wtask *t)
+{
+	const struct qk_taskspec *s = &t->spec;
+
+	qk_policy_init(&t->policy, t->req->root, t->req->state);
+	for (size_t i = 0; i < s->rules.n; i++)
+		qk_policy_add(&t->policy, t->req->root, s->rules.v[i].path,
+			(enum qk_scope)s->rules.v[i].scope, s->rules.v[i].rights,
+			(enum qk_reason)s->rules.v[i].reason);
+	qk_policy_resolve(&t->policy);
+}
+
+static void empty_scratches(struct wtask *t)
+{
+	struct qk_err err = QK_ERR_INIT;
+
+	for (size_t i = 0; i < t->spec.scratch.n; i++)
+		if (qk_scratch_empty(t->req->root, t->req->root, "scratch", t->spec.scratch.v[i], &err))
+			fail(t, err.msg);
+}
+
+/*
+ * A task that must run alone waits for all that run, and those wait for it: a lock in the run
+ * directory. A continuous task would hold up such a task for ever, so it stays out of this.
+ */
+static void take_turn(struct wtask *t)
+{
+	qk_autofree char *path = qk_asprintf("%s/alone", t->req->run);
+	int fd;
+
+	if (t->spec.continuous || (!t->spec.alone && !t->spec.beside))
+		return;
+	fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0666);
+	while (fd >= 0 && flock(fd, t->spec.alone ? LOCK_EX : LOCK_SH) && errno == EINTR)
+		;
+	/* it is let go of when this process ends */
+}
+
+/* Under a sandbox commands are processes of ours; what they find out is in memory shared with them. */
+static void hold(struct wtask *t, struct qk_held *h, struct qk_commands *c)
+{
+	struct qk_held_said *said = mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (said == MAP_FAILED)
+		fail(t, strerror(errno));
+	*h = (struct qk_held){ t->req, &t->spec, &t->policy, &t->env, said };
+	c->held = qk_held_run;
+	c->arg = h;
+}
+
+static int run(struct wtask *t)
+{
+	struct qk_commands c = { .spec = &t->spec, .env = &t->env, .relay = &t->relay };
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_held h;
+
+	take_turn(t);
+	empty_scratches(t);
+	if (t->req->mode != QK_MODE_OFF && t->spec.unsandboxed)
+		leave_result(t, QK_FATE_UNSANDBOXED, t->spec.unsandboxed);
+	else if (t->req->mode != QK_MODE_OFF)
+		hold(t, &h, &c);
+	if (qk_outputs_prepare(&t->policy, &t->made, &err))
+		fail(t, err.msg);
+	if (!t->uncached && qk_relay_open(&t->relay, &err))
+		uncache(t, err.msg);
+	if (qk_commands_run(&c, &err))
+		fail(t, err.msg);
+	qk_outputs_tidy(&t->made);
+	if (c.held && qk_held_went_beyond(&h))
+		uncache(t, "it went beyond what it declares");
+	if (c.held && h.said->unrecorded)
+		uncache(t, "what it did is not known completely");
+	if (c.left)
+		uncache(t, "it left a process running");
+	if (t->relay.too_much)
+		uncache(t, "it printed more than is kept");
+	if (c.interrupted && !c.status)
+		uncache(t, "it was interrupted");
+	return c.status;
+}
+
+void qk_workspace_task_run(const struct qk_request *r, const char *self)
+{
+	qk_autofree char *digests = qk_path_join(r->state, "digests");
+	struct wtask t = { .req = r, .claim = -1, .relay = { .capture = QK_CAPTURE_INIT } };
+	struct qk_err err = QK_ERR_INIT;
+	int status;
+
+	clock_gettime(CLOCK_MONOTONIC, &t.start);
+	if (qk_taskspec_read(&t.spec, r->task, r->task_len, &err)) {
+		fprintf(stderr, "qk: %s: %s\n", r->target, err.msg);
+		_exit(QK_TASK_FAILED);
+	}
+	t.status.start_ms = ms_since_1970();
+	if (t.spec.problem)
+		fail(&t, t.spec.problem);
+	qk_filehash_new(&t.hash, r->root, digests, NULL);
+	if (t.spec.uncached)
+		uncache(&t, t.spec.uncached);
+	make_key(&t);
+	open_store(&t);
+	if (t.store && !t.spec.skip) {
+		if (restore(&t))
+			_exit(0);
+		t.claim = qk_store_claim(t.store, &t.key);
+		/* somebody else may have made it while we waited for the right to */
+		if (restore(&t))
+			_exit(0);
+	}
+	if (qk_taskenv_make(&t.env, r, &t.spec, t.status.key, self, &err))
+		fail(&t, err.msg);
+	declare(&t);
+	clock_gettime(CLOCK_MONOTONIC, &t.start);
+	status = run(&t);
+	t.moved = t.has_key && !inputs_stayed(&t);
+	if (status)
+		leave_state(&t, NULL, false);
+	else
+		keep(&t);
+	leave_status(&t, QK_STATUS_RAN, status);
+	if (t.claim >= 0)
+		qk_store_yield(t.store, &t.key, t.claim);
+	qk_task_end_as(status);
+}
