@@ -276,7 +276,8 @@ static void judge_task(struct judging *jd, struct qk_report_task *to, const stru
 	}
 	for (size_t i = 0; settled && i < t->stray.n; i++)
 		add_write(jd, to, t, QK_KIND_WRITE, t->stray.v[i]);
-	judge_unused(jd, to, t);
+	if (!t->restored) /* the recording of a line that did not run is not here */
+		judge_unused(jd, to, t);
 }
 
 static struct qk_report_task *report_task(struct judging *jd, const char *name)
@@ -314,13 +315,22 @@ static void judge_standing(struct judging *jd, struct qk_report_task *to, const 
 		set_standing(jd, to, QK_REFUSED_RUN, t->why);
 	else if (t->unsandboxed)
 		set_standing(jd, to, QK_UNSANDBOXED, t->why);
-	else if (t->restored)
+	else if (t->restored && !t->lines) /* a recipe's other lines may have run */
 		set_standing(jd, to, QK_RESTORED, "restored");
 	else if (!t->lines)
 		set_standing(jd, to, QK_UNAUDITED, "its runner was killed");
 	else if (t->trace.incomplete)
 		set_standing(jd, to, QK_UNAUDITED, t->trace.incomplete);
 	to->failed |= t->failed;
+}
+
+/* A failed task is not stored anyway: nothing need be said. */
+static void judge_uncached(struct judging *jd, struct qk_report_task *to, const struct qk_task *t)
+{
+	if (t->failed || to->uncached)
+		return;
+	if (t->uncached)
+		to->uncached = qk_arena_strdup(&jd->rep->arena, t->uncached);
 }
 
 static void note_writers(struct judging *jd, const struct qk_task *t)
@@ -393,6 +403,8 @@ void qk_report_read(struct qk_report *rep, const struct qk_session *session,
 			continue; /* its recipes are the tasks */
 		to = report_task(&jd, t->name);
 		judge_standing(&jd, to, t);
+		judge_uncached(&jd, to, t);
+		to->cacheable |= t->req.caching != 0;
 		for (size_t k = 0; k < t->left.n; k++)
 			add(&jd, to, QK_KIND_LEFT, qk_arena_strdup(&rep->arena, t->left.v[k]), NULL, 0,
 				"");

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+/* Beside what a task's standing is in the sandbox. */
+static const enum qk_standing UNCACHED = QK_RESTORED + 1;
+
 static const char *plural(size_t n)
 {
 	return n == 1 ? "" : "s";
@@ -271,23 +274,32 @@ static void print_git_writers(struct qk_buf *out, const struct qk_report *rep)
 		qk_buf_addf(out, "  wrote in .git, which the sandbox allows: %zu task%s\n", n, plural(n));
 }
 
+/* Why a task has a standing; NULL if it has another. */
+static const char *reason(const struct qk_report_task *t, enum qk_standing standing)
+{
+	if (standing == UNCACHED)
+		return t->uncached;
+	return t->standing == standing ? t->why : NULL;
+}
+
 /* Tasks of one standing, with the reason; tasks that share a reason in one line. */
 static void print_standing(struct qk_buf *out, const struct qk_report *rep, enum qk_standing standing,
 	const char *heading)
 {
-	qk_autofree bool *done = qk_zalloc(rep->tasks.n);
+	qk_autofree bool *done = qk_zalloc(rep->tasks.n + 1);
 
 	for (size_t i = 0; i < rep->tasks.n; i++) {
-		const struct qk_report_task *t = &rep->tasks.v[i];
+		const char *why = reason(&rep->tasks.v[i], standing), *also;
 		size_t n = 0;
 
-		if (t->standing != standing || done[i])
+		if (!why || done[i])
 			continue;
 		qk_buf_addf(out, "  %s: ", heading);
 		for (size_t k = i; k < rep->tasks.n; k++) {
 			const struct qk_report_task *u = &rep->tasks.v[k];
 
-			if (u->standing != standing || strcmp(u->why, t->why))
+			also = reason(u, standing);
+			if (!also || strcmp(also, why))
 				continue;
 			done[k] = true;
 			if (n++ >= QK_TEXT_PATHS)
@@ -299,7 +311,7 @@ static void print_standing(struct qk_buf *out, const struct qk_report *rep, enum
 		if (n > QK_TEXT_PATHS)
 			qk_buf_addf(out, " and %zu more", n - QK_TEXT_PATHS);
 		qk_buf_addstr(out, " (");
-		qk_text_name(out, t->why);
+		qk_text_name(out, why);
 		qk_buf_addstr(out, ")\n");
 	}
 }
@@ -323,14 +335,24 @@ static void print_count(struct qk_buf *out, const struct qk_report *rep, enum qk
 			plural(tasks));
 }
 
-static void print_restored(struct qk_buf *out, const struct qk_report *rep)
+static void print_cache(struct qk_buf *out, const struct qk_report *rep)
 {
-	size_t n = 0;
+	const struct qk_session *s = rep->session;
+	size_t restored = 0, cacheable = 0;
 
-	for (size_t i = 0; i < rep->tasks.n; i++)
-		n += rep->tasks.v[i].standing == QK_RESTORED;
-	if (n)
-		qk_buf_addf(out, "  %zu task%s restored from the cache, so not checked\n", n, plural(n));
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		const struct qk_report_task *t = &rep->tasks.v[i];
+
+		/* tasks of a workspace are told of elsewhere, where there is no sandbox */
+		restored += t->standing == QK_RESTORED && (t->cacheable || s->mode != QK_MODE_OFF);
+		cacheable += t->cacheable;
+	}
+	if (s->mode == QK_MODE_OFF && s->caching & QK_CACHING_RESTORE && cacheable)
+		qk_buf_addf(out, "Cache: %zu of %zu task%s restored\n", restored, cacheable, plural(cacheable));
+	else if (s->mode != QK_MODE_OFF && restored)
+		qk_buf_addf(out, "  %zu task%s restored from the cache, so not checked\n", restored,
+			plural(restored));
+	print_standing(out, rep, UNCACHED, s->caching & QK_CACHING_STORE ? "not cached" : "not recorded");
 }
 
 static void print_head(struct qk_buf *out, const struct qk_report *rep, size_t checked, size_t beyond)
@@ -362,6 +384,12 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	}
 	if (!rep->tasks.n && !rep->trouble)
 		return;
+	if (s->mode == QK_MODE_OFF) {
+		print_cache(out, rep);
+		if (rep->trouble)
+			qk_buf_addf(out, "  the run's logs are incomplete: %s\n", rep->trouble);
+		return;
+	}
 	if (checked)
 		print_head(out, rep, checked, beyond);
 	else
@@ -375,10 +403,10 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	print_shared(out, rep, QK_KIND_TOOLCHAIN, "toolchain configuration read:");
 	print_shared(out, rep, QK_KIND_UNKEYED, "read, which the sandbox allows, but not declared:");
 	print_git_writers(out, rep);
-	print_restored(out, rep);
 	print_standing(out, rep, QK_UNSANDBOXED, "ran unsandboxed");
 	print_standing(out, rep, QK_UNAUDITED, "not audited");
 	print_standing(out, rep, QK_REFUSED_RUN, "refused");
+	print_cache(out, rep);
 	for (size_t i = 0; i < rep->notices.n; i++) {
 		const struct qk_report_notice *n = &rep->notices.v[i];
 
