@@ -111,8 +111,10 @@ $(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE) report/keepers.c) gm
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
 		-Wl,--version-script=gmk-plugin/tasks/workspace.map -o $@ $(filter %.lo,$^) $(QK_LIBS)
 
-# The verbs without main, so that unit tests can have parts of them.
+# The verbs and the runner without main, so that unit tests can have parts of them.
 $O/libqk-cli.a: $(call OBJ,$(filter-out cli/main.c,$(CLI)))
+$O/libqk-runner.a: $(call OBJ,$(filter-out runner/sh.c,$(RUNNER)))
+$O/libqk-cli.a $O/libqk-runner.a:
 	$(call SAY,AR,$@)
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
@@ -122,10 +124,10 @@ $O/bin/qk: $O/obj/cli/main.o $O/libqk-cli.a $O/libqk.a
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS)
 
-$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk.a
+$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk-runner.a $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
-	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS) -lcheck -lsubunit -lm -lrt -lpthread
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS) -lcjson -lcheck -lsubunit -lm -lrt -lpthread
 
 # A program without a loader is one of the probes.
 LDFLAGS_static := -static

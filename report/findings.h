@@ -56,7 +56,7 @@ struct qk_report_shared {
 struct qk_report {
 	struct qk_arena arena;
 	const struct qk_session *session;
-	QK_VEC(struct qk_report_task) tasks; /* in the order in which they started */
+	QK_VEC(struct qk_report_task) tasks; /* as struct qk_tasks has them */
 	QK_VEC(struct qk_report_notice) notices;
 	QK_VEC(struct qk_report_shared) shared; /* by kind, then number of tasks, most first */
 	char *trouble; /* why the logs could not be read to the end; NULL = they could */

@@ -10,11 +10,21 @@ static const char *plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* True if a terminal shows all of s and obeys none of it: no control byte, no C1 control (UTF-8). */
-static bool is_printable(const char *str)
+/* How many bytes at s make a control character (C0, DEL, or C1 as UTF-8); 0 = none. */
+static int control_len(const char *s)
 {
-	for (const unsigned char *s = (const unsigned char *)str; *s; s++)
-		if (*s < ' ' || *s == 0x7f || (*s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0))
+	const unsigned char *u = (const unsigned char *)s;
+
+	if (u[0] < ' ' || u[0] == 0x7f)
+		return 1;
+	return u[0] == 0xc2 && u[1] >= 0x80 && u[1] < 0xa0 ? 2 : 0;
+}
+
+/* True if a terminal shows all of s and obeys none of it. */
+static bool is_printable(const char *s)
+{
+	for (; *s; s++)
+		if (control_len(s))
 			return false;
 	return true;
 }
@@ -26,17 +36,19 @@ void qk_text_name(struct qk_buf *out, const char *name)
 		return;
 	}
 	qk_buf_addch(out, '"');
-	for (const unsigned char *s = (const unsigned char *)name; *s; s++) {
-		if (*s == '\n')
-			qk_buf_addstr(out, "\\n");
-		else if (*s == '\t')
-			qk_buf_addstr(out, "\\t");
-		else if (*s < ' ' || *s == 0x7f || (*s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0))
-			qk_buf_addf(out, "\\%03o", *s);
-		else {
+	for (const char *s = name; *s; s++) {
+		int n = control_len(s);
+
+		if (*s == '\n' || *s == '\t') {
+			qk_buf_addstr(out, *s == '\n' ? "\\n" : "\\t");
+		} else if (n) {
+			qk_buf_addf(out, "\\%03o", (unsigned char)*s);
+			if (n == 2)
+				qk_buf_addf(out, "\\%03o", (unsigned char)*++s);
+		} else {
 			if (*s == '"' || *s == '\\')
 				qk_buf_addch(out, '\\');
-			qk_buf_addch(out, (char)*s);
+			qk_buf_addch(out, *s);
 		}
 	}
 	qk_buf_addch(out, '"');
@@ -370,6 +382,13 @@ static void print_head(struct qk_buf *out, const struct qk_report *rep, size_t c
 		qk_buf_addf(out, "%zu task%s kept to what they declare\n", checked, plural(checked));
 }
 
+static void print_note(struct qk_buf *out, const char *what, const char *which, const char *note)
+{
+	qk_buf_addf(out, "  %s%s: ", what, which);
+	qk_text_name(out, note);
+	qk_buf_addch(out, '\n');
+}
+
 void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 {
 	const struct qk_session *s = rep->session;
@@ -417,9 +436,9 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 		qk_buf_addstr(out, ")\n");
 	}
 	if (s->mode == QK_MODE_ENFORCE && *s->backend_note)
-		qk_buf_addf(out, "  held by %s: %s\n", qk_backend_name(s->backend), s->backend_note);
+		print_note(out, "held by ", qk_backend_name(s->backend), s->backend_note);
 	if (*s->recorder_note && s->recorder != QK_RECORDER_SECCOMP && s->recorder != QK_RECORDER_EBPF)
-		qk_buf_addf(out, "  recorded by %s: %s\n", qk_recorder_name(s->recorder), s->recorder_note);
+		print_note(out, "recorded by ", qk_recorder_name(s->recorder), s->recorder_note);
 	if (rep->trouble)
-		qk_buf_addf(out, "  this summary is incomplete: %s\n", rep->trouble);
+		print_note(out, "this summary is incomplete", "", rep->trouble);
 }
