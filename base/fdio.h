@@ -17,7 +17,8 @@ int qk_write_all(int fd, const void *p, size_t n);
 
 /*
  * Appends a whole file to out. max bounds what is read (larger: -EFBIG, nothing appended).
- * dirfd may be AT_FDCWD. Errors name the path; -ENOENT is the usual one.
+ * dirfd may be AT_FDCWD. Errors name the path; -ENOENT is the usual one. A pipe is not waited for:
+ * it holds what is in it.
  */
 int qk_read_file(int dirfd, const char *path, size_t max, struct qk_buf *out, struct qk_err *err);
 
@@ -27,12 +28,15 @@ int qk_read_file(int dirfd, const char *path, size_t max, struct qk_buf *out, st
  */
 int qk_write_file(const char *path, const void *p, size_t n, mode_t mode, struct qk_err *err);
 
-/* Makes path and its missing parents (mode 0777 less umask). An existing directory is no error. */
+/*
+ * Makes path and its missing parents (mode 0777 less umask). An existing directory is no error;
+ * anything else in its place is -ENOTDIR.
+ */
 int qk_mkdirs(const char *path, struct qk_err *err);
 
 /*
- * Copies what lies between the current offsets and the end of file from one to the other
- * descriptor: FICLONE, else copy_file_range, else read and write. 0 or -errno.
+ * Copies the whole of one file to another, an empty one; both at their beginning: FICLONE, else
+ * copy_file_range, else read and write. 0 or -errno.
  */
 int qk_copy_fd(int from, int to);
 

@@ -128,7 +128,8 @@ static void find_walls(struct qk_host *h, const char *root)
 	qk_autofree char *dir = try_state(root, &h->state_problem);
 	const char *why[3];
 
-	qk_walls_probe(dir ? dir : tmp && *tmp ? tmp : "/tmp", overlay && !strcmp(overlay, "0"), &h->walls);
+	qk_walls_probe(dir ? dir : tmp && *tmp ? tmp : "/tmp", overlay && !strcmp(overlay, "0"),
+		h->recorder == QK_RECORDER_SECCOMP, &h->walls);
 	why[0] = h->walls.why_not_held;
 	why[1] = h->walls.why_not_inner;
 	why[2] = h->walls.why_not_landlock;

@@ -42,20 +42,23 @@ static int by_dir(const void *a, const void *b)
 	return r ? r : strcmp(x->task->id, y->task->id);
 }
 
-/* Sorted, a directory is followed by all that lies in it. */
+/* Sorted, a directory is followed by all that lies in it: one line for each, so that it stays short. */
 static void check_shared(struct qk_arena *a, scratch_vec *all, struct qk_faults *f)
 {
+	size_t top = 0;
+
 	if (all->n)
 		qsort(all->v, all->n, sizeof(*all->v), by_dir);
-	for (size_t i = 0; i < all->n; i++) {
-		for (size_t k = i + 1; k < all->n && qk_path_under(all->v[k].dir, all->v[i].dir); k++) {
-			if (all->v[k].task->target == all->v[i].task->target)
-				continue;
+	for (size_t i = 1; i < all->n; i++) {
+		const struct scratch *one = &all->v[i], *over = &all->v[top];
+
+		if (!qk_path_under(one->dir, over->dir))
+			top = i;
+		else if (one->task->target != over->task->target)
 			qk_faults_add(f, "workspace", "scratch",
 				"%s: scratch directory '%s' of %s %s that of %s: both empty it",
-				qk_json_place(a, all->v[k].at), all->v[k].dir, all->v[k].task->id,
-				strcmp(all->v[k].dir, all->v[i].dir) ? "lies in" : "is", all->v[i].task->id);
-		}
+				qk_json_place(a, one->at), one->dir, one->task->id,
+				strcmp(one->dir, over->dir) ? "lies in" : "is", over->task->id);
 	}
 }
 

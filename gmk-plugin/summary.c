@@ -118,6 +118,7 @@ void qk_summary_at_exit(void)
 	struct qk_taskstatuses statuses = { 0 };
 	struct qk_report rep;
 	bool audited = qk_plugin.started && qk_plugin.session.mode != QK_MODE_OFF;
+	bool reported = audited || (qk_plugin.started && qk_plugin.session.caching);
 
 	if (qk_plugin.started)
 		qk_keepers_end(qk_plugin.session.run);
@@ -127,7 +128,7 @@ void qk_summary_at_exit(void)
 		leave_graph();
 	}
 	if (!qk_plugin.started || qk_plugin.top) {
-		if (audited) {
+		if (reported) {
 			qk_report_read(&rep, &qk_plugin.session, qk_taskpart ? qk_taskpart->places : NULL);
 			report_findings(&rep);
 		} else {
@@ -135,7 +136,7 @@ void qk_summary_at_exit(void)
 		}
 		if (qk_taskpart)
 			report_statuses(&statuses, audited ? &rep : NULL);
-		if (audited)
+		if (reported)
 			qk_report_release(&rep);
 		if (qk_plugin.started)
 			qk_rundir_remove(qk_plugin.session.run);

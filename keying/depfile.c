@@ -5,44 +5,91 @@
 
 #include <string.h>
 
-/* Reads one word at *s (not at a blank) into word; stops before an unescaped blank or end mark. */
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool is_line_end(const char *s, const char *end)
+{
+	return s < end && (*s == '\n' || (*s == '\r' && (s + 1 == end || s[1] == '\n')));
+}
+
+/*
+ * Takes a run of backslashes. As make has it, they pair up before a blank, '#', ':' and the end of
+ * the line, and an odd one makes the byte after them a part of the word; elsewhere each is itself.
+ * False if the word ends here.
+ */
+static bool read_backslashes(const char **s, const char *end, struct qk_buf *word)
+{
+	const char *after = *s;
+	size_t n;
+
+	while (after < end && *after == '\\')
+		after++;
+	n = (size_t)(after - *s);
+	if (after == end || (!is_blank(*after) && *after != '#' && *after != ':' && !is_line_end(after, end))) {
+		qk_buf_add(word, *s, n);
+		*s = after;
+		return true;
+	}
+	qk_buf_add(word, *s, n / 2);
+	if (n % 2 && is_line_end(after, end)) {
+		*s = after - 1; /* the line goes on, the word does not */
+		return false;
+	}
+	*s = after;
+	if (n % 2)
+		qk_buf_addch(word, *(*s)++);
+	return true;
+}
+
+/* True if the word goes on at s. A ':' with nothing but a blank behind it ends a target. */
+static bool in_word(const char *s, const char *end)
+{
+	if (is_blank(*s) || *s == '\n' || *s == '\r' || *s == '#')
+		return false;
+	return *s != ':' || (s + 1 < end && !is_blank(s[1]) && !is_line_end(s + 1, end) &&
+				    !(s[1] == '\\' && is_line_end(s + 2, end)));
+}
+
+/* Reads one word at *s (not at a blank) into word; *s stays where none begins. */
 static void read_word(const char **s, const char *end, struct qk_buf *word)
 {
 	qk_buf_reset(word);
-	for (; *s < end; (*s)++) {
-		char c = **s, next = *s + 1 < end ? (*s)[1] : '\0';
-
-		if (c == '\\' && (next == ' ' || next == '#' || next == ':' || next == '\\')) {
-			/* before a blank, backslashes pair up; elsewhere only "\\ " would matter */
-			if (next == '\\') {
-				qk_buf_addch(word, c);
-				continue;
-			}
-			qk_buf_addch(word, next);
-			(*s)++;
-		} else if (c == '\\' && (next == '\n' || next == '\r')) {
-			return;
-		} else if (c == '$' && next == '$') {
-			qk_buf_addch(word, '$');
-			(*s)++;
-		} else if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
-			return;
-		} else if (c == ':' && (next == ' ' || next == '\t' || next == '\n' || next == '\r' ||
-					       next == '\\' || !next)) {
-			return;
-		} else {
-			qk_buf_addch(word, c);
+	while (*s < end && in_word(*s, end)) {
+		if (**s == '\\') {
+			if (!read_backslashes(s, end, word))
+				return;
+			continue;
 		}
+		if (**s == '$' && *s + 1 < end && (*s)[1] == '$')
+			(*s)++;
+		qk_buf_addch(word, *(*s)++);
+	}
+}
+
+/* The path without the "./" and "../" before it. */
+static const char *stripped(const char *path)
+{
+	for (;;) {
+		size_t dots = strspn(path, ".");
+
+		if (!dots || dots > 2 || path[dots] != '/')
+			return path;
+		path += dots;
+		path += strspn(path, "/");
 	}
 }
 
 static bool names(const char *word, const char *target)
 {
-	while (!strncmp(word, "./", 2))
-		word += 2;
-	while (!strncmp(target, "./", 2))
-		target += 2;
-	return !strcmp(word, target) || !strcmp(qk_path_base(word), qk_path_base(target));
+	const char *a = stripped(word), *b = stripped(target);
+	size_t n = strlen(a), m = strlen(b);
+
+	if (n > m)
+		return names(target, word);
+	return n && !strcmp(a, b + m - n) && (n == m || a[0] == '/' || b[m - n - 1] == '/');
 }
 
 bool qk_depfile_parse(const char *text, size_t n, const char *target, struct qk_strv *prereqs)
@@ -54,28 +101,29 @@ bool qk_depfile_parse(const char *text, size_t n, const char *target, struct qk_
 	if (memchr(text, '\0', n))
 		return false;
 	while (s < end) {
+		const char *at = s;
+
 		if (*s == '\n') {
 			after_colon = ours = false;
 			s++;
-		} else if (*s == '\\' && s + 1 < end && (s[1] == '\n' || s[1] == '\r')) {
-			s += s[1] == '\r' && s + 2 < end && s[2] == '\n' ? 3 : 2;
-		} else if (*s == ' ' || *s == '\t' || *s == '\r') {
+		} else if (*s == '\\' && is_line_end(s + 1, end)) {
+			s += s[1] == '\r' && s + 2 < end ? 3 : 2;
+		} else if (is_blank(*s) || *s == '\r') {
 			s++;
-		} else if (*s == '#' && !after_colon) {
+		} else if (*s == '#') {
 			while (s < end && *s != '\n')
 				s++;
 		} else if (*s == ':' && !after_colon) {
 			after_colon = true;
+			found |= ours;
 			s++;
 		} else {
-			const char *at = s;
-
 			read_word(&s, end, &word);
 			if (s == at)
 				s++; /* a lone ':' among the prerequisites */
-			if (!after_colon && names(word.s, target))
-				ours = found = true;
-			else if (after_colon && ours && word.len)
+			if (!after_colon)
+				ours |= names(word.s, target);
+			else if (ours && word.len)
 				qk_strv_push(prereqs, word.s);
 		}
 	}
@@ -104,7 +152,7 @@ bool qk_depfile_plausible(const char *path, const char *target)
 	const char *base = qk_path_base(path), *tbase = qk_path_base(target);
 	qk_autofree char *stem = qk_strndup(tbase, stem_len(tbase));
 
-	if (!strcmp(path, target) || !strstr(base, stem))
+	if (!strstr(base, stem))
 		return false;
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
 		if (has_suffix(base, suffixes[i]) || strstr(base, ".d."))

@@ -8,6 +8,8 @@
 
 static const char magic[] = "qk request 1";
 
+enum { MODE_NONE = QK_MODE_ENFORCE + 1 };
+
 enum request_tag {
 	TAG_MAGIC = 1,
 	TAG_MAKE_PID,
@@ -28,6 +30,10 @@ enum request_tag {
 	TAG_MAKEFILES,
 	TAG_TASK,
 	TAG_PROJECT,
+	TAG_CACHING = 40,
+	TAG_SYSTEM_READS,
+	TAG_CACHE_LIMIT,
+	TAG_CACHE_DIR,
 	TAG_LISTS = 64, /* + enum qk_list */
 };
 
@@ -77,6 +83,12 @@ void qk_request_write(const struct qk_request *r, struct qk_buf *out)
 		qk_record_put(out, TAG_TASK, r->task, r->task_len);
 	if (r->project)
 		qk_record_putstr(out, TAG_PROJECT, r->project);
+	if (r->caching) {
+		qk_record_putnum(out, TAG_CACHING, r->caching);
+		qk_record_putnum(out, TAG_SYSTEM_READS, r->system_reads);
+		qk_record_putnum(out, TAG_CACHE_LIMIT, r->cache_limit);
+		qk_record_putstr(out, TAG_CACHE_DIR, r->cache_dir);
+	}
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		for (size_t i = 0; i < r->lists[l].n; i++)
 			qk_record_putstr(out, TAG_LISTS + l, r->lists[l].v[i]);
@@ -95,23 +107,29 @@ static const char **string_field(struct qk_request *r, unsigned int tag)
 	case TAG_MAKE: return &r->make;
 	case TAG_MAKEFILES: return &r->makefiles;
 	case TAG_PROJECT: return &r->project;
+	case TAG_CACHE_DIR: return &r->cache_dir;
 	default: return NULL;
 	}
 }
 
-static void number_field(struct qk_request *r, unsigned int tag, uint64_t v)
+/* False if no number is known by that tag. */
+static bool number_field(struct qk_request *r, unsigned int tag, uint64_t v)
 {
 	switch (tag) {
 	case TAG_MAKE_PID: r->make_pid = v; break;
 	case TAG_PARENT_PID: r->parent_pid = v; break;
 	case TAG_PARENT_OFFSET: r->parent_offset = v; break;
-	case TAG_MODE: r->mode = (enum qk_mode)v; break;
+	case TAG_MODE: r->mode = (enum qk_mode)(v < MODE_NONE ? v : MODE_NONE); break;
 	case TAG_RECORDER: r->recorder = v; break;
 	case TAG_BACKEND: r->backend = v; break;
 	case TAG_OFF: r->off = v; break;
 	case TAG_USES_MAKE: r->uses_make = v; break;
-	default: break;
+	case TAG_CACHING: r->caching = v; break;
+	case TAG_SYSTEM_READS: r->system_reads = v; break;
+	case TAG_CACHE_LIMIT: r->cache_limit = v; break;
+	default: return false;
 	}
+	return true;
 }
 
 int qk_request_read(
@@ -122,7 +140,7 @@ int qk_request_read(
 	size_t pos = 0;
 	int more;
 
-	*r = (struct qk_request){ .offset = offset };
+	*r = (struct qk_request){ .offset = offset, .mode = (enum qk_mode)MODE_NONE };
 	if (qk_record_next(p, n, &pos, &rec) <= 0 || qk_field_next(&rec, &f) <= 0 ||
 		f.tag != TAG_MAGIC || !qk_field_is(&f, magic))
 		return qk_fail(err, -EBADMSG, "not a request of this version");
@@ -139,8 +157,8 @@ int qk_request_read(
 		} else if (f.tag >= TAG_LISTS && f.tag < TAG_LISTS + QK_N_LISTS) {
 			qk_vec_push(&r->lists[f.tag - TAG_LISTS],
 				qk_arena_strndup(&r->arena, f.p, f.n));
-		} else {
-			number_field(r, f.tag, qk_field_num(&f));
+		} else if (number_field(r, f.tag, qk_field_num(&f)) && f.n != sizeof(uint64_t)) {
+			return qk_fail(err, -EBADMSG, "request: field %u holds no number", f.tag);
 		}
 	}
 	if (more < 0)
@@ -149,8 +167,10 @@ int qk_request_read(
 		return qk_fail(err, -EBADMSG, "request: a field is missing");
 	if (r->cwd[0] != '/' || r->root[0] != '/' || r->state[0] != '/' || r->run[0] != '/')
 		return qk_fail(err, -EBADMSG, "request: a directory is not absolute");
-	if (r->mode > QK_MODE_ENFORCE)
-		return qk_fail(err, -EBADMSG, "request: unknown mode %d", (int)r->mode);
+	if (r->caching && (!r->cache_dir || r->cache_dir[0] != '/'))
+		return qk_fail(err, -EBADMSG, "request: no directory to cache in");
+	if (r->mode == (enum qk_mode)MODE_NONE)
+		return qk_fail(err, -EBADMSG, "request: no mode that is known");
 	return 0;
 }
 

@@ -25,6 +25,7 @@ enum result_tag {
 	TAG_DECLARED,
 	TAG_LEFT,
 	TAG_STRAY,
+	TAG_UNCACHED,
 };
 
 void qk_result_init(struct qk_result *r, uint64_t make_pid, uint64_t offset)
@@ -36,6 +37,7 @@ void qk_result_init(struct qk_result *r, uint64_t make_pid, uint64_t offset)
 void qk_result_release(struct qk_result *r)
 {
 	free(r->why);
+	free(r->uncached);
 	qk_trace_release(&r->trace);
 	qk_vec_release(&r->judged);
 	qk_strv_release(&r->declared);
@@ -101,6 +103,8 @@ int qk_result_append(const struct qk_result *r, const char *run, struct qk_err *
 	put_list(&b, TAG_DECLARED, &r->declared);
 	put_list(&b, TAG_LEFT, &r->left);
 	put_list(&b, TAG_STRAY, &r->stray);
+	if (r->uncached)
+		qk_record_putstr(&b, TAG_UNCACHED, r->uncached);
 	qk_record_end(&b, begin);
 	do
 		n = write(fd, b.s, b.len);
@@ -143,6 +147,10 @@ static int take_field(struct qk_result *r, const struct qk_field *f, struct qk_e
 		break;
 	case TAG_DECLARED: qk_strv_take(&r->declared, qk_strndup(f->p, f->n)); break;
 	case TAG_LEFT: qk_strv_take(&r->left, qk_strndup(f->p, f->n)); break;
+	case TAG_UNCACHED:
+		free(r->uncached);
+		r->uncached = qk_strndup(f->p, f->n);
+		break;
 	case TAG_STRAY: qk_strv_take(&r->stray, qk_strndup(f->p, f->n)); break;
 	case TAG_MAGIC: break;
 	}

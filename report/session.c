@@ -19,6 +19,10 @@ enum {
 	TAG_ROOT,
 	TAG_STATE,
 	TAG_CWD,
+	TAG_CACHING,
+	TAG_SYSTEM_READS,
+	TAG_CACHE_LIMIT,
+	TAG_CACHE_DIR,
 	SESSION_MAX = 1 << 16,
 };
 
@@ -37,6 +41,10 @@ int qk_session_save(const struct qk_session *s, struct qk_err *err)
 	qk_record_putstr(&b, TAG_ROOT, s->root);
 	qk_record_putstr(&b, TAG_STATE, s->state);
 	qk_record_putstr(&b, TAG_CWD, s->cwd);
+	qk_record_putnum(&b, TAG_CACHING, s->caching);
+	qk_record_putnum(&b, TAG_SYSTEM_READS, s->system_reads);
+	qk_record_putnum(&b, TAG_CACHE_LIMIT, s->cache_limit);
+	qk_record_putstr(&b, TAG_CACHE_DIR, s->cache_dir ? s->cache_dir : "");
 	qk_record_end(&b, begin);
 	return qk_write_file(path, b.s, b.len, 0666, err);
 }
@@ -49,6 +57,7 @@ static char **string_field(struct qk_session *s, unsigned int tag)
 	case TAG_ROOT: return &s->root;
 	case TAG_STATE: return &s->state;
 	case TAG_CWD: return &s->cwd;
+	case TAG_CACHE_DIR: return &s->cache_dir;
 	default: return NULL;
 	}
 }
@@ -81,6 +90,12 @@ int qk_session_load(struct qk_session *s, const char *run, struct qk_err *err)
 			s->recorder = (enum qk_recorder_kind)qk_field_num(&f);
 		} else if (f.tag == TAG_BACKEND) {
 			s->backend = (enum qk_backend)qk_field_num(&f);
+		} else if (f.tag == TAG_CACHING) {
+			s->caching = qk_field_num(&f);
+		} else if (f.tag == TAG_SYSTEM_READS) {
+			s->system_reads = qk_field_num(&f);
+		} else if (f.tag == TAG_CACHE_LIMIT) {
+			s->cache_limit = qk_field_num(&f);
 		}
 	}
 	if (!s->root || !s->state || !s->cwd || !s->recorder_note || !s->backend_note)
@@ -92,6 +107,7 @@ void qk_session_release(struct qk_session *s)
 {
 	free(s->recorder_note);
 	free(s->backend_note);
+	free(s->cache_dir);
 	free(s->root);
 	free(s->state);
 	free(s->run);
@@ -122,14 +138,14 @@ int qk_session_choose(
 	char why[512] = "";
 	int ret = 0;
 
-	if (s->mode != QK_MODE_OFF)
+	if (s->mode != QK_MODE_OFF || s->caching & QK_CACHING_RECORD)
 		ret = qk_recorder_choose(recorder, &s->recorder, why, sizeof(why), err);
 	if (ret)
 		return ret;
 	free(s->recorder_note);
 	s->recorder_note = qk_strdup(why);
 	if (s->mode == QK_MODE_ENFORCE)
-		qk_walls_probe(s->run, no_overlay, &host);
+		qk_walls_probe(s->run, no_overlay, s->recorder == QK_RECORDER_SECCOMP, &host);
 	s->backend = host.backend;
 	free(s->backend_note);
 	s->backend_note = backend_note(&host);

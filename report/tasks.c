@@ -120,6 +120,8 @@ static void add_result(struct qk_result *r, void *arg)
 	t->lines++;
 	if (r->why && !t->why)
 		t->why = qk_strdup(r->why);
+	if (r->uncached && !t->uncached)
+		t->uncached = qk_strdup(r->uncached);
 	t->failed |= r->status != 0;
 	if (r->trace.incomplete)
 		qk_trace_lost(&t->trace, "%s", r->trace.incomplete);
@@ -203,6 +205,7 @@ void qk_tasks_release(struct qk_tasks *ts)
 		qk_trace_release(&t->trace);
 		qk_strv_release(&t->left);
 		qk_strv_release(&t->stray);
+		free(t->uncached);
 		qk_request_release(&t->req);
 		free(t->why);
 		free(t);

@@ -29,6 +29,7 @@ struct qk_task {
 	char *why;              /* for the standing that is not AUDITED */
 	unsigned int lines;     /* results that count as a task's */
 	unsigned int submakes, unsandboxed, refused, restored;
+	char *uncached; /* why a line was not stored; NULL = all were, or were not to be */
 	bool failed;
 };
 

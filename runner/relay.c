@@ -2,7 +2,7 @@
 
 #include "base/fdio.h"
 #include "base/mem.h"
-#include "sandbox/newcalls.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,6 +6,7 @@
 #include "report/declare.h"
 #include "report/result.h"
 #include "runner/env.h"
+#include "runner/recipe-cache.h"
 #include "runner/scratch.h"
 #include "runner/shell.h"
 #include "sandbox/run.h"
@@ -219,6 +220,7 @@ static void set_tmpdir(struct task *t, const char *dir)
 
 static int prepare_walls(struct task *t, struct qk_err *err)
 {
+	qk_autofree char *layers = qk_asprintf("%s/layers", t->req->run);
 	const struct qk_request *r = t->req;
 	const char *tmpdir;
 
@@ -226,7 +228,7 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 	t->walls.backend = (enum qk_backend)r->backend;
 	t->walls.policy = &t->policy;
 	t->walls.bound = &t->bound;
-	t->layer = qk_asprintf("%s/layers/%llu.%llu", r->run, (unsigned long long)r->make_pid,
+	t->layer = qk_asprintf("%s/%llu.%llu", layers, (unsigned long long)r->make_pid,
 		(unsigned long long)r->offset);
 	t->walls.layer = t->layer;
 	t->walls.spares = true;
@@ -234,7 +236,9 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 	tmpdir = qk_walls_tmpdir(&t->walls);
 	if (tmpdir)
 		set_tmpdir(t, tmpdir);
-	return qk_mkdirs(t->layer, err);
+	if (r->backend == QK_BACKEND_LANDLOCK)
+		return qk_mkdirs(t->layer, err);
+	return qk_mkdirs(layers, err);
 }
 
 /* The line is not run: a result that says so, and one line. */
@@ -255,6 +259,8 @@ static void __attribute__((noreturn)) give_up(struct task *t, const struct qk_er
 		refuse(t, err, " (QK_SANDBOX = off for this target runs it unsandboxed)");
 	t->result.why = qk_strdup(err->msg);
 	t->result.fate = QK_FATE_UNSANDBOXED;
+	if (t->req->caching && !t->result.uncached)
+		t->result.uncached = qk_strdup(err->msg);
 	append_result(t);
 	qk_task_exec(t->argv.v, t->env.v, t->req->make);
 }
@@ -290,13 +296,15 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	struct task t = { .req = r };
 	struct qk_err err = QK_ERR_INIT;
 	struct qk_run_result ran = { 0 };
+	struct qk_recipe_cache cache;
 	struct qk_run_spec spec = {
 		.recorder = (enum qk_recorder_kind)r->recorder,
 		.tmpdir = r->run,
 		.end_leftovers = r->mode == QK_MODE_ENFORCE,
+		.policy = &t.policy,
 	};
 	const char *line = qk_shell_line(argv_in);
-	int status;
+	int status, failed;
 
 	qk_result_init(&t.result, r->make_pid, r->offset);
 	qk_shell_argv(&t.argv, r->shell, argv_in);
@@ -307,6 +315,9 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	qk_env_task(&t.env, r, self);
 	if (r->off)
 		exec_plainly(&t, QK_FATE_UNSANDBOXED, "QK_SANDBOX = off");
+	if (r->mode == QK_MODE_OFF && !r->caching)
+		exec_plainly(&t, QK_FATE_UNSANDBOXED, NULL);
+	qk_recipe_cache_find(&cache, r, &t.result, &t.argv, &t.env);
 	if (empty_scratches(&t, &err))
 		refuse(&t, &err, ""); /* audit has no say: it is the declaration that is wrong */
 	declare_all(&t);
@@ -321,10 +332,14 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	}
 	spec.argv = t.argv.v;
 	spec.envp = t.env.v;
-	qk_strv_push(&t.result.trace.roots, r->root);
+	qk_recipe_cache_begin(&cache, &spec);
+	if (!cache.record) /* for the cache all counts */
+		qk_strv_push(&t.result.trace.roots, r->root);
 	if (r->recorder == QK_RECORDER_NONE)
 		qk_trace_lost(&t.result.trace, "no recorder works on this host");
-	if (qk_run(&spec, &t.result.trace, &ran, &err))
+	failed = qk_run(&spec, &t.result.trace, &ran, &err);
+	qk_recipe_cache_ended(&cache, &ran);
+	if (failed)
 		give_up(&t, &err);
 	status = ran.status;
 	if (ran.exec_errno) {
@@ -334,6 +349,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	take_new_depfiles(&t);
 	if (spec.walls)
 		settle(&t, &ran, &status);
+	qk_recipe_cache_finish(&cache, &t.policy, status);
 	qk_result_judge(&t.result, &t.policy);
 	t.result.status = status;
 	for (size_t i = 0; i < ran.left.n; i++)

@@ -115,6 +115,8 @@ static int allow_names_in(const struct qk_grants *g, const char *dir, struct qk_
 			continue;
 		path = qk_path_join(dir, e->d_name);
 		v = qk_policy_judge(g->policy, path, QK_READ);
+		if (v.reason == QK_BY_DOTENV && g->named)
+			qk_strv_push(g->named, path);
 		if (v.reason == QK_BY_DOTENV)
 			r = allow_path(g, path, QK_EXACT, g->read, err);
 	}

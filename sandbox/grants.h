@@ -4,7 +4,8 @@
  *
  * What is readable by name (dotenv files) gets rules where a tool is likely to look: in the
  * directories from the workspace root to the current one and in the first 32 directories in which
- * something is declared. Elsewhere the kernel refuses it although the policy would tolerate it.
+ * something is declared. Elsewhere the kernel refuses it although the policy tolerates it, unless
+ * the doorman helps (doorman.h).
  */
 #ifndef QK_SANDBOX_GRANTS_H
 #define QK_SANDBOX_GRANTS_H
@@ -20,6 +21,7 @@ struct qk_grants {
 	int root_fd;                 /* the workspace as the checks will see it */
 	const struct qk_policy *policy;
 	const char *cwd;             /* physical */
+	struct qk_strv *named;       /* gets the files that are granted for their names; NULL: not asked */
 	uint64_t read, write;        /* what the policy's rights come to, of what is handled */
 };
 

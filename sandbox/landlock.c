@@ -26,17 +26,25 @@ static const struct {
 	{ 3, { 0, 0, QK_LL_TRUNCATE } },
 };
 
+#define BY_NAME "dotenv files, .git and node_modules are open on the way to the recipe's directory only"
+
 static const struct {
 	int lifted_by;      /* the ABI that lifts it; 0 = none does */
 	unsigned int uses;  /* bits of enum qk_landlock_use */
+	enum { ALWAYS, UNATTENDED, ATTENDED } when; /* by the doorman */
 	const char *text;
 } limits[] = {
-	{ 2, 1 << QK_LL_FOR_READS | 1 << QK_LL_FOR_ALL,
+	{ 2, 1 << QK_LL_FOR_READS | 1 << QK_LL_FOR_ALL, ALWAYS,
 		"renaming and linking between directories fails (before Linux 5.19)" },
-	{ 3, 1 << QK_LL_FOR_ALL, "truncating an undeclared file is not refused (before Linux 6.2)" },
-	{ 0, 1 << QK_LL_FOR_READS | 1 << QK_LL_FOR_ALL,
+	{ 3, 1 << QK_LL_FOR_ALL, ALWAYS,
+		"truncating an undeclared file is not refused (before Linux 6.2)" },
+	{ 0, 1 << QK_LL_FOR_READS, UNATTENDED,
 		"files made where nothing is declared cannot be read back" },
-	{ 0, 1 << QK_LL_FOR_ALL, "outputs beside other files cannot be removed or renamed" },
+	{ 0, 1 << QK_LL_FOR_READS, ATTENDED,
+		"fifos made where nothing is declared cannot be read from" },
+	{ 0, 1 << QK_LL_FOR_MOUNTER | 1 << QK_LL_FOR_READS, UNATTENDED, BY_NAME },
+	{ 0, 1 << QK_LL_FOR_ALL, ALWAYS, BY_NAME },
+	{ 0, 1 << QK_LL_FOR_ALL, ALWAYS, "outputs beside other files cannot be removed or renamed" },
 };
 
 uint64_t qk_landlock_handled(enum qk_landlock_use use, int abi)
@@ -49,10 +57,12 @@ uint64_t qk_landlock_handled(enum qk_landlock_use use, int abi)
 	return rights;
 }
 
-const char *qk_landlock_limit(enum qk_landlock_use use, int abi, size_t i)
+const char *qk_landlock_limit(enum qk_landlock_use use, int abi, bool attended, size_t i)
 {
 	for (size_t k = 0; k < sizeof(limits) / sizeof(*limits); k++) {
 		if (!(limits[k].uses & 1u << use) || (limits[k].lifted_by && abi >= limits[k].lifted_by))
+			continue;
+		if (limits[k].when == (attended ? UNATTENDED : ATTENDED))
 			continue;
 		if (!i--)
 			return limits[k].text;

@@ -8,6 +8,7 @@
 #ifndef QK_SANDBOX_LANDLOCK_H
 #define QK_SANDBOX_LANDLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,9 +46,9 @@ uint64_t qk_landlock_handled(enum qk_landlock_use use, int abi);
 
 /*
  * What cannot be had under this ABI for this use: the i-th limit as a sentence part, or NULL past
- * the last. In the order in which kernels lifted them.
+ * the last. In the order in which kernels lifted them. attended: a doorman (doorman.h) helps.
  */
-const char *qk_landlock_limit(enum qk_landlock_use use, int abi, size_t i);
+const char *qk_landlock_limit(enum qk_landlock_use use, int abi, bool attended, size_t i);
 
 int qk_landlock_abi(void); /* 1 and up; -ENOSYS: not built in; -EOPNOTSUPP: not enabled at boot */
 int qk_landlock_create(uint64_t handled); /* a ruleset descriptor, or -errno */

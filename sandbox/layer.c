@@ -9,10 +9,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const parts[] = { "upper", "work", "hidden" };
+static const char *const more[] = { "own", "slots" }; /* see own.h, slots.h */
 
 static int open_dir(int fd, const char *name)
 {
@@ -53,11 +57,16 @@ static bool is_empty(int parent, const char *name)
 	return n == 2;
 }
 
-/* Puts a spare in the place of our own empty directory. False if there is none. */
+/*
+ * Puts a spare in the place of a layer that is not there yet. False if there is none, or not enough
+ * of them: ext4 passes over inodes freed within the last half minute, one by one, when it looks for
+ * a new one, and every overlay mount makes and frees a handful in its work directory. A stock of
+ * layers in different block groups (see spread()), taken in turn, keeps that search short.
+ */
 static bool take_spare(int parent, const char *name)
 {
-	int fd = open_dir(parent, ".");
-	bool taken = false;
+	int fd = open_dir(parent, "."), n = 0;
+	char names[QK_LAYER_STOCK][NAME_MAX + 1];
 	struct dirent *e;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
@@ -66,11 +75,25 @@ static bool take_spare(int parent, const char *name)
 			close(fd);
 		return false;
 	}
-	while (!taken && (e = readdir(d)))
+	while (n < QK_LAYER_STOCK && (e = readdir(d)))
 		if (!strncmp(e->d_name, "spare.", 6))
-			taken = !renameat(parent, e->d_name, parent, name);
+			snprintf(names[n++], sizeof(names[0]), "%s", e->d_name);
 	closedir(d);
-	return taken;
+	for (int i = 0, at = (int)getpid(); n == QK_LAYER_STOCK && i < n; i++)
+		if (!renameat(parent, names[(at + i) % n], parent, name))
+			return true;
+	return false;
+}
+
+/* Asks ext4 to put the directories made in this one into block groups of their own. */
+static void spread(int parent)
+{
+	int flags;
+
+	if (!ioctl(parent, FS_IOC_GETFLAGS, &flags) && !(flags & FS_TOPDIR_FL)) {
+		flags |= FS_TOPDIR_FL;
+		(void)ioctl(parent, FS_IOC_SETFLAGS, &flags);
+	}
 }
 
 /*
@@ -122,8 +145,14 @@ int qk_layer_open(struct qk_layer *l, int lower_fd, const char *root, const char
 		l->parent = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (l->parent < 0)
 		return qk_fail(err, rel ? -l->parent : errno, "open '%s'", dir);
-	if (spares && is_empty(l->parent, qk_path_base(path)))
-		(void)take_spare(l->parent, qk_path_base(path));
+	if (!faccessat(l->parent, qk_path_base(path), F_OK, AT_SYMLINK_NOFOLLOW) ||
+		(spares && take_spare(l->parent, qk_path_base(path)))) {
+		/* the layer of the recipe's line before, or a spare */
+	} else {
+		spread(l->parent);
+		if (mkdirat(l->parent, qk_path_base(path), 0777) && errno != EEXIST)
+			return qk_fail(err, errno, "mkdir '%s'", path);
+	}
 	l->fd = open_dir(l->parent, qk_path_base(path));
 	if (l->fd < 0)
 		return qk_fail(err, -l->fd, "open '%s'", path);
@@ -134,6 +163,8 @@ void qk_layer_clear(struct qk_layer *l)
 {
 	for (size_t i = 0; l->fd >= 0 && i < sizeof(parts) / sizeof(*parts); i++)
 		(void)qk_remove_tree(l->fd, parts[i]);
+	for (size_t i = 0; l->fd >= 0 && i < sizeof(more) / sizeof(*more); i++)
+		(void)qk_remove_tree(l->fd, more[i]);
 }
 
 void qk_layer_retire(struct qk_layer *l)
@@ -141,6 +172,7 @@ void qk_layer_retire(struct qk_layer *l)
 	char name[32];
 
 	snprintf(name, sizeof(name), "spare.%d", (int)getpid());
+	(void)unlinkat(l->fd, "own", 0);
 	if (!is_empty(l->fd, "upper") || !is_empty(l->fd, "hidden") ||
 		renameat(l->parent, qk_path_base(l->path), l->parent, name))
 		qk_layer_clear(l);

@@ -1,10 +1,11 @@
 /*
  * The directory in which one recipe's writes are collected: upper/ and work/ for overlayfs, hidden/
- * to cover the state directory with. It is opened once and used by descriptor.
+ * to cover the state directory with; in an inner overlay own and slots/ (own.h, slots.h). It is opened once and used by descriptor.
  *
  * Making and removing these directories costs as much as mounting. So a layer in which nothing is
  * left may become a spare: it is renamed to spare.PID beside its place, and the next layer that is
- * opened there takes it over by another rename, which only one taker can win.
+ * opened there takes it over by another rename, which only one taker can win, once there is a stock
+ * of them.
  */
 #ifndef QK_SANDBOX_LAYER_H
 #define QK_SANDBOX_LAYER_H
@@ -12,6 +13,8 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+
+enum { QK_LAYER_STOCK = 48 }; /* spares that are kept before the first is used again */
 
 struct qk_layer {
 	char *path;  /* absolute */
@@ -24,7 +27,7 @@ struct qk_layer {
 
 /*
  * Opens the layer (absolute) without following a link from the workspace root on, and makes or
- * readies what is missing in it: a new upper/ looks like the workspace root, whose place it takes;
+ * readies what is missing, itself included (its parent must be there): a new upper/ looks like the workspace root, whose place it takes;
  * a used one keeps what it holds, and overlayfs's mark of an unclean end is taken off. spares: an
  * empty layer may be replaced by a spare. 0 or -errno.
  */

@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/fdio.h"
 #include "base/mem.h"
-#include "sandbox/newcalls.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <fcntl.h>

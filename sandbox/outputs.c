@@ -24,8 +24,7 @@ static int open_dir(int root_fd, const char *rel)
 	return qk_open_beneath(root_fd, *rel ? rel : ".", O_PATH | O_DIRECTORY, 0);
 }
 
-/* Makes the missing directories on the way to dir (absolute, under root), each noted in made. */
-static int make_way(int root_fd, const char *root, const char *dir, struct qk_strv *made,
+int qk_outputs_make_way(int root_fd, const char *root, const char *dir, struct qk_strv *made,
 	struct qk_err *err)
 {
 	const char *rel = qk_path_below(dir, root);
@@ -62,6 +61,35 @@ static int make_way(int root_fd, const char *root, const char *dir, struct qk_st
 	return 0;
 }
 
+/* The directory that an output lies in; of a pattern, the literal part. */
+static char *dir_of(const struct qk_rule *rule)
+{
+	size_t n = rule->scope == QK_GLOB ? qk_glob_literal_dir(rule->path) : qk_path_dirlen(rule->path);
+
+	return qk_strndup(rule->path, n);
+}
+
+void qk_outputs_missing(int root_fd, const struct qk_policy *p, struct qk_strv *ret)
+{
+	for (size_t i = 0; i < p->rules.n; i++) {
+		const struct qk_rule *rule = &p->rules.v[i];
+		qk_autofree char *dir = is_output(rule) ? dir_of(rule) : NULL;
+		const char *rel = dir ? qk_path_below(dir, p->root) : NULL;
+
+		/* most outputs lie in a directory that is there: one look */
+		while (rel && *rel && !qk_strv_has(ret, dir)) {
+			int fd = open_dir(root_fd, rel);
+
+			if (fd >= 0)
+				close(fd);
+			if (fd != -ENOENT)
+				break;
+			qk_strv_push(ret, dir);
+			dir[qk_path_dirlen(dir)] = '\0';
+		}
+	}
+}
+
 int qk_outputs_prepare(const struct qk_policy *p, struct qk_strv *made, struct qk_err *err)
 {
 	qk_autofd int root_fd = open(p->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -71,12 +99,10 @@ int qk_outputs_prepare(const struct qk_policy *p, struct qk_strv *made, struct q
 		return qk_fail(err, errno, "open '%s'", p->root);
 	for (size_t i = 0; !r && i < p->rules.n; i++) {
 		const struct qk_rule *rule = &p->rules.v[i];
-		size_t n = rule->scope == QK_GLOB ? qk_glob_literal_dir(rule->path)
-						  : qk_path_dirlen(rule->path);
-		qk_autofree char *dir = qk_strndup(rule->path, n);
+		qk_autofree char *dir = is_output(rule) ? dir_of(rule) : NULL;
 
-		if (is_output(rule))
-			r = make_way(root_fd, p->root, dir, made, err);
+		if (dir)
+			r = qk_outputs_make_way(root_fd, p->root, dir, made, err);
 	}
 	return r;
 }

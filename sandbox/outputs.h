@@ -12,6 +12,13 @@
 /* qk_outputs_tidy by descriptor: root_fd is the workspace root, whatever is mounted over it. */
 void qk_outputs_tidy_at(int root_fd, const char *root, const struct qk_strv *made);
 
+/* The directories that lead to outputs and are not there, each with those above it. */
+void qk_outputs_missing(int root_fd, const struct qk_policy *p, struct qk_strv *ret);
+
+/* Makes the missing directories on the way to dir (absolute, under root), each noted in made. */
+int qk_outputs_make_way(int root_fd, const char *root, const char *dir, struct qk_strv *made,
+	struct qk_err *err);
+
 /*
  * Where writes are held as they happen, what is to be written must exist. Missing outputs named as
  * trees, without an extension, are made as directories (into made); a missing file is made empty

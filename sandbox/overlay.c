@@ -1,7 +1,7 @@
 #include "sandbox/overlay.h"
 
 #include "sandbox/landlock.h"
-#include "sandbox/newcalls.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <sched.h>

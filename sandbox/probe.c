@@ -189,21 +189,21 @@ static bool works(const struct scratch *s, enum qk_backend backend, char *why, s
 	return false;
 }
 
-static void say_limits(struct qk_walls_host *ret)
+static void say_limits(struct qk_walls_host *ret, bool attended)
 {
-	enum qk_landlock_use use =
-		ret->backend == QK_BACKEND_LANDLOCK ? QK_LL_FOR_ALL : QK_LL_FOR_READS;
+	enum qk_landlock_use use = ret->backend == QK_BACKEND_LANDLOCK ? QK_LL_FOR_ALL :
+		ret->backend == QK_BACKEND_INNER_OVERLAY ? QK_LL_FOR_READS : QK_LL_FOR_MOUNTER;
 	const char *text;
 	int abi = qk_landlock_abi();
 	size_t n = 0;
 
-	if (ret->backend != QK_BACKEND_LANDLOCK && ret->backend != QK_BACKEND_INNER_OVERLAY)
+	if (ret->backend == QK_BACKEND_NONE)
 		return;
-	for (size_t i = 0; n < sizeof(ret->limits) && (text = qk_landlock_limit(use, abi, i)); i++)
+	for (size_t i = 0; n < sizeof(ret->limits) && (text = qk_landlock_limit(use, abi, attended, i)); i++)
 		n += (size_t)snprintf(ret->limits + n, sizeof(ret->limits) - n, "%s%s", i ? "; " : "", text);
 }
 
-void qk_walls_probe(const char *dir, bool no_overlay, struct qk_walls_host *ret)
+void qk_walls_probe(const char *dir, bool no_overlay, bool attended, struct qk_walls_host *ret)
 {
 	struct {
 		enum qk_backend backend;
@@ -230,6 +230,6 @@ void qk_walls_probe(const char *dir, bool no_overlay, struct qk_walls_host *ret)
 			break;
 		}
 	}
-	say_limits(ret);
+	say_limits(ret, attended);
 	remove_scratch(&s);
 }

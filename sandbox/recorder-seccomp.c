@@ -26,6 +26,9 @@
 #endif
 #define SET_FLAGS SECCOMP_IOW(4, __u64)
 #define SYNC_WAKE_UP 1ULL
+#ifndef SECCOMP_ADDFD_FLAG_SEND
+#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
+#endif
 
 enum { PATH_BYTES = 4096, FIRST_BYTES = 256, PAGE = 4096 };
 
@@ -322,44 +325,47 @@ static int dir_arg(const struct seccomp_notif *n, int position)
 	return position == QK_NO_ARG ? AT_FDCWD : (int)(uint32_t)n->data.args[position];
 }
 
-static void record(struct qk_seccomp *s, const struct seccomp_notif *n)
+/* The descriptor that answers an open with these flags; negative: the kernel shall go on. */
+static int record(struct qk_seccomp *s, const struct seccomp_notif *n, uint64_t *ret_flags)
 {
 	const struct qk_call *c = qk_call_find(n->data.arch, (uint32_t)n->data.nr);
 	char path[PATH_BYTES + 1], path2[PATH_BYTES + 1], comm[64];
 	struct qk_deed d = { .pid = (pid_t)n->pid, .path = path, .path2 = path2 };
-	int err = 0;
+	int err = 0, fd = -1;
 
-	if (s->trace->incomplete)
-		return; /* never judged */
+	if (s->trace->incomplete && !s->doorman)
+		return -1; /* never judged */
 	if (!c) {
 		qk_trace_lost(s->trace, "%s (pid %d) makes system calls of an unknown kind",
 			name_of(d.pid, comm), (int)d.pid);
-		return;
+		return -1;
 	}
 	d.op = c->op;
 	if (d.op == QK_CALL_VIEW) {
 		s->view_watched = true;
 		s->view = mount_namespace(getpid());
 		qk_resolver_forget(&s->witness.resolver);
-		return;
+		return -1;
 	}
 	if (d.op == QK_CALL_MOUNT) {
 		/* what is mounted may be served by a task, which could not answer our looks while
 		 * we look at one of its own calls */
 		qk_trace_lost(s->trace, "%s (pid %d) mounts a file system", name_of(d.pid, comm),
 			(int)d.pid);
-		return;
+		return -1;
 	}
 	if (d.op == QK_CALL_HANDLE) {
 		qk_trace_lost(s->trace, "%s (pid %d) opens files by handle", name_of(d.pid, comm),
 			(int)d.pid);
-		return;
+		return -1;
 	}
 	if (s->view_watched && !same_view(s, n))
-		return;
+		return -1;
 	d.dirfd = dir_arg(n, c->dir);
 	d.dirfd2 = dir_arg(n, c->dir2);
 	d.flags = c->flags == QK_NO_ARG ? 0 : (uint32_t)n->data.args[c->flags];
+	if (d.op == QK_CALL_OPEN || d.op == QK_CALL_CREAT) /* the argument after flags, or the path */
+		d.mode = (uint32_t)n->data.args[(d.op == QK_CALL_OPEN ? c->flags : c->path) + 1];
 	if (d.op == QK_CALL_BIND)
 		err = socket_path(n, n->data.args[c->path], d.flags, path);
 	else if (d.op == QK_CALL_SOCKETCALL)
@@ -374,18 +380,27 @@ static void record(struct qk_seccomp *s, const struct seccomp_notif *n)
 
 		err = got < 0 ? (int)got : got < (ssize_t)sizeof(how) ? -EFAULT : 0;
 		d.flags = err ? 0 : how.flags;
+		d.mode = err ? 0 : (unsigned int)how.mode;
+		d.resolve = err ? 0 : how.resolve;
 	}
 	if (err) {
 		unread(s, n, err);
-		return;
+		return -1;
 	}
 	if (d.op == QK_CALL_BIND || d.op == QK_CALL_SOCKETCALL) {
 		d.op = QK_CALL_BIND;
 		d.flags = 0;
 	}
 	/* the number may have been given to another process since */
-	if (still_there(s, n->id))
-		qk_witness_call(&s->witness, &d);
+	if (!still_there(s, n->id))
+		return -1;
+	if (s->doorman)
+		qk_doorman_make_way(s->doorman, &s->witness, &d);
+	qk_witness_call(&s->witness, &d);
+	if (s->doorman)
+		fd = qk_doorman_open(s->doorman, &s->witness, &d);
+	*ret_flags = d.flags;
+	return fd;
 }
 
 static bool receive(int listener, struct seccomp_notif *n)
@@ -402,14 +417,43 @@ static void let_go_on(int listener, const struct seccomp_notif *n)
 	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
+/*
+ * Answers an open with a copy of fd in the task's table. If there is no room for it the call fails
+ * as it would have. Before Linux 5.14 the two steps are two calls.
+ */
+static void hand_over(int listener, const struct seccomp_notif *n, int fd, bool cloexec)
+{
+	struct seccomp_notif_addfd add = { .id = n->id, .srcfd = (uint32_t)fd,
+		.flags = SECCOMP_ADDFD_FLAG_SEND, .newfd_flags = cloexec ? O_CLOEXEC : 0 };
+	struct seccomp_notif_resp answer = { .id = n->id };
+	int given = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+
+	if (given >= 0)
+		return;
+	if (errno == EINVAL) {
+		add.flags = 0;
+		given = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+	}
+	if (given >= 0)
+		answer.val = given;
+	else
+		answer.error = -errno;
+	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
 void qk_seccomp_serve(struct qk_seccomp *s)
 {
 	struct seccomp_notif n;
+	uint64_t flags = 0;
+	qk_autofd int fd = -1;
 
 	if (!receive(s->listener, &n))
 		return; /* the asker died, or a signal came for it */
-	record(s, &n);
-	let_go_on(s->listener, &n);
+	fd = record(s, &n, &flags);
+	if (fd >= 0)
+		hand_over(s->listener, &n, fd, flags & O_CLOEXEC);
+	else
+		let_go_on(s->listener, &n);
 }
 
 void qk_seccomp_keep(struct qk_seccomp *s)

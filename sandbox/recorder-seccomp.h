@@ -1,12 +1,13 @@
 /*
  * The recorder that needs no privileges and no program beside it: a seccomp filter in the command
  * stops it in every call that names a path (sandbox/calls.h) and tells us; we look, and let the
- * kernel go on with the call. It records and never decides.
+ * kernel go on with the call. It records and never decides; what a doorman answers, it passes on.
  */
 #ifndef QK_SANDBOX_RECORDER_SECCOMP_H
 #define QK_SANDBOX_RECORDER_SECCOMP_H
 
 #include "base/err.h"
+#include "sandbox/doorman.h"
 #include "sandbox/trace.h"
 #include "sandbox/witness.h"
 
@@ -19,6 +20,7 @@ struct qk_seccomp {
 	int listener; /* -1 before the start and after the end */
 	struct qk_trace *trace;
 	struct qk_witness witness;
+	struct qk_doorman *doorman; /* borrowed; NULL: nobody acts for the task */
 	bool view_watched;       /* some process tried to change what paths mean */
 	unsigned long long view; /* then: our mount namespace */
 };

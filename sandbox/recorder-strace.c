@@ -118,6 +118,8 @@ static void build_argv(struct qk_strace *s, const char *strace, char *const *arg
 	qk_strv_push(&s->argv, "-o");
 	qk_strv_push(&s->argv, s->fifo);
 	qk_strv_push(&s->argv, "--");
+	if (qk_spawn_is_script(argv[0], environ))
+		qk_strv_push(&s->argv, "/bin/sh");
 	for (; *argv; argv++)
 		qk_strv_push(&s->argv, *argv);
 }

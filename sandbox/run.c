@@ -1,10 +1,11 @@
 #include "sandbox/run.h"
 
+#include "sandbox/doorman.h"
 #include "sandbox/processes.h"
 #include "sandbox/recorder-seccomp.h"
 #include "sandbox/recorder-strace.h"
 #include "sandbox/spawn.h"
-#include "sandbox/newcalls.h"
+#include "base/newcalls.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -164,7 +165,8 @@ static void serve(struct running *r, bool tree, int ms)
 	end.tv_sec += ms / 1000;
 	end.tv_nsec += ms % 1000 * 1000000L;
 	for (;;) {
-		struct pollfd p = { -1, POLLIN, 0 };
+		struct pollfd p[1 + QK_RUN_WATCHES] = { { -1, POLLIN, 0 } };
+		unsigned int n_watches = r->spec->n_watches;
 		bool was_interrupted = r->ret->interrupted;
 		int left = ms < 0 ? -1 : ms_until(&end), n;
 
@@ -176,14 +178,20 @@ static void serve(struct running *r, bool tree, int ms)
 		if (tree && (!left || (!was_interrupted && r->ret->interrupted)))
 			return;
 		if (r->seccomp)
-			p.fd = r->seccomp->listener;
+			p[0].fd = r->seccomp->listener;
 		else if (r->strace)
-			p.fd = r->strace->fd;
+			p[0].fd = r->strace->fd;
+		for (unsigned int i = 0; i < n_watches; i++)
+			p[1 + i] = (struct pollfd){ r->spec->watches[i].fd, POLLIN, 0 };
 		wait = (struct timespec){ left / 1000, left % 1000 * 1000000L };
-		n = ppoll(&p, 1, left < 0 ? NULL : &wait, r->waiting);
+		n = ppoll(p, 1 + n_watches, left < 0 ? NULL : &wait, r->waiting);
 		if (n <= 0)
 			continue;
-		serve_recorder(r, p.revents);
+		if (p[0].revents)
+			serve_recorder(r, p[0].revents);
+		for (unsigned int i = 0; i < n_watches; i++)
+			if (p[1 + i].revents)
+				r->spec->watches[i].ready(&r->spec->watches[i]);
 	}
 }
 
@@ -351,6 +359,8 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	struct signals signals;
 	struct qk_seccomp seccomp;
 	struct qk_strace strace;
+	struct qk_doorman doorman;
+	bool needed = false, attended = false;
 	struct running r = { .spec = spec, .trace = t, .ret = ret, .waiting = &signals.waiting };
 	struct qk_spawn s = { .argv = spec->argv,
 		.envp = spec->envp,
@@ -368,12 +378,18 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	if (spec->recorder == QK_RECORDER_SECCOMP) {
 		qk_seccomp_init(&seccomp, t);
 		s.seccomp = r.seccomp = &seccomp;
+		attended = spec->policy;
+		if (attended)
+			result = qk_doorman_init(&doorman, spec->policy, spec->walls, &needed, err);
+		seccomp.doorman = needed ? &doorman : NULL;
 	}
 	if (spec->recorder == QK_RECORDER_STRACE) {
+		/* a state directory in the workspace is hidden in an overlay */
+		bool hidden = spec->walls && spec->walls->backend != QK_BACKEND_LANDLOCK;
+
 		if (refused_early(spec, ret))
 			return 0;
-		/* a state directory in the workspace is hidden behind walls */
-		result = qk_strace_init(&strace, t, spec->argv, spec->walls ? NULL : spec->tmpdir,
+		result = qk_strace_init(&strace, t, spec->argv, hidden ? NULL : spec->tmpdir,
 			!spec->end_leftovers, err);
 		r.strace = &strace;
 		s.argv = strace.argv.v;
@@ -385,6 +401,8 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	qk_spawn_release(&s);
 	if (r.seccomp)
 		qk_seccomp_release(r.seccomp);
+	if (attended)
+		qk_doorman_release(&doorman);
 	if (r.strace)
 		qk_strace_release(r.strace);
 	return result;

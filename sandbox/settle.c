@@ -210,7 +210,8 @@ static void settle_file(struct settle *s, struct level *l, const char *name, con
 	int r;
 
 	there = l->lower >= 0 && !fstatat(l->lower, name, &old, AT_SYMLINK_NOFOLLOW);
-	if (there && (!mine || qk_transfer_same_time(st, &old)) &&
+	/* of several names one may be old: it was copied up to be linked, and goes with the others */
+	if (there && (!mine || (st->st_nlink < 2 && qk_transfer_same_time(st, &old))) &&
 		qk_transfer_same(l->upper, l->lower, name, st, &old)) {
 		drop(s, l, name, path);
 		return;

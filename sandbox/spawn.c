@@ -3,6 +3,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -117,6 +118,16 @@ char *qk_spawn_find(const char *name, char *const *envp)
 		if (!*path)
 			return qk_strdup(name);
 	}
+}
+
+bool qk_spawn_is_script(const char *name, char *const *envp)
+{
+	qk_autofree char *path = qk_spawn_find(name, envp);
+	qk_autofd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char head[4] = "";
+
+	return fd >= 0 && !access(path, X_OK) && read(fd, head, sizeof(head)) > 0 &&
+	       memcmp(head, "\177ELF", 4) && memcmp(head, "#!", 2);
 }
 
 static bool ended(pid_t pid)

@@ -59,4 +59,7 @@ void qk_spawn_release(struct qk_spawn *s); /* not before the child has executed 
  */
 char *qk_spawn_find(const char *name, char *const *envp);
 
+/* True if execve(2) would say ENOEXEC of the program: execvp(3) runs such a file as a shell script. */
+bool qk_spawn_is_script(const char *name, char *const *envp);
+
 #endif

@@ -7,10 +7,11 @@
 #include "sandbox/layer.h"
 #include "sandbox/lift.h"
 #include "sandbox/namespace.h"
+#include "base/newcalls.h"
 #include "sandbox/outputs.h"
 #include "sandbox/overlay.h"
 #include "sandbox/settle.h"
-#include "sandbox/newcalls.h"
+#include "sandbox/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -167,10 +168,10 @@ static int new_ruleset(enum qk_landlock_use use, uint64_t *ret_handled, struct q
 }
 
 /* The rules of the mounter: readable lower files, and the layer, whose contents are the command's. */
-static int held_ruleset(const struct qk_walls *w, const char *cwd, struct qk_err *err)
+static int held_ruleset(struct qk_walls *w, const char *cwd, struct qk_err *err)
 {
 	static const char *const layers[] = { "upper", "work" };
-	struct qk_grants g = { .root_fd = w->lower_fd, .policy = w->policy, .cwd = cwd };
+	struct qk_grants g = { .root_fd = w->lower_fd, .policy = w->policy, .cwd = cwd, .named = &w->named };
 	int r;
 
 	g.ruleset = new_ruleset(QK_LL_FOR_MOUNTER, &g.read, err);
@@ -194,7 +195,7 @@ static int command_ruleset(struct qk_walls *w, const char *cwd, struct qk_err *e
 {
 	bool alone = w->backend == QK_BACKEND_LANDLOCK;
 	qk_autofd int root = open(w->policy->root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct qk_grants g = { .root_fd = root, .policy = w->policy, .cwd = cwd };
+	struct qk_grants g = { .root_fd = root, .policy = w->policy, .cwd = cwd, .named = &w->named };
 	qk_autostrv struct qk_strv open_trees = { 0 };
 	uint64_t handled;
 	int r;
@@ -215,6 +216,8 @@ static int command_ruleset(struct qk_walls *w, const char *cwd, struct qk_err *e
 		if (r)
 			qk_fail(err, -r, "landlock rule for '%s'", w->policy->root);
 	}
+	if (!r && !alone)
+		r = qk_slots_grant(w->opened.fd, g.ruleset, g.read, err);
 	if (!r && w->bound)
 		r = qk_grants_trees(&g, w->bound, err);
 	if (!r && w->policy->state) {
@@ -272,9 +275,6 @@ static int enter(struct qk_walls *w, struct qk_err *err)
 	if (!physical)
 		return qk_fail(err, errno, "current directory");
 	w->cwd = cwd_string();
-	r = qk_outputs_prepare(w->policy, &w->made, err);
-	if (r)
-		return r;
 	switch (w->backend) {
 	case QK_BACKEND_HELD_OVERLAY:
 	case QK_BACKEND_INNER_OVERLAY:
@@ -284,7 +284,10 @@ static int enter(struct qk_walls *w, struct qk_err *err)
 		w->lower_fd = open(w->policy->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (w->lower_fd < 0)
 			return qk_fail(err, errno, "open '%s'", w->policy->root);
-		r = qk_outputs_precreate(w->lower_fd, w->policy, &w->made, &w->files, err);
+		/* rules can only be made for what is there */
+		r = qk_outputs_prepare(w->policy, &w->made, err);
+		if (!r)
+			r = qk_outputs_precreate(w->lower_fd, w->policy, &w->made, &w->files, err);
 		return r ? r : command_ruleset(w, physical, err);
 	default:
 		return qk_fail(err, -EINVAL, "no walls");
@@ -386,6 +389,7 @@ void qk_walls_release(struct qk_walls *w)
 	qk_strv_release(&w->made);
 	qk_strv_release(&w->files);
 	qk_strv_release(&w->lifted);
+	qk_strv_release(&w->named);
 	free(w->cwd);
 	w->cwd = NULL;
 }

@@ -29,8 +29,10 @@
  *   - what is bound through is a mount point: renaming it, or onto it, is EBUSY;
  *   - another file system mounted inside the workspace shows as the empty directory beneath it,
  *     unless it is bound through;
- *   - .git, node_modules and dotenv files elsewhere than in `bound` and than grants.h says: listed,
- *     not readable.
+ *   - .git, node_modules and dotenv files elsewhere than in `bound` and than grants.h says: the
+ *     doorman opens them (doorman.h); without the seccomp recorder they are listed, not readable.
+ *     A file that it opens is not quite the one that stat(2) shows (another st_dev): cp(1) takes it
+ *     for replaced meanwhile and refuses to copy it.
  */
 #ifndef QK_SANDBOX_WALLS_H
 #define QK_SANDBOX_WALLS_H
@@ -57,19 +59,20 @@ struct qk_walls_host {
 	char why_not_held[256];
 	char why_not_inner[256];
 	char why_not_landlock[256];
-	char limits[256]; /* what the chosen one cannot do, sentence parts with "; " between, "" = nothing */
+	char limits[512]; /* what the chosen one cannot do, sentence parts with "; " between, "" = nothing */
 };
 
 /*
  * Tries each back end for real over a scratch tree made beneath dir (an existing directory on the
  * file system that layers will lie on) in short-lived children, until one holds: an allowed read
  * must work and a refused one must fail. no_overlay (QK_SANDBOX_OVERLAY=0) leaves out the first
- * two. Nothing is left in dir. The environment variable QK_TEST_WITHOUT, a comma list of landlock,
+ * two. attended: commands will run with the seccomp recorder, so that a doorman lifts some of the
+ * limits. Nothing is left in dir. The environment variable QK_TEST_WITHOUT, a comma list of landlock,
  * userns, overlay, held, makes the named thing fail as on a host without it. Without user
  * namespaces root goes on with a mount namespace alone: only overlay leaves it with landlock alone.
  * Costs 1 to 3 ms.
  */
-void qk_walls_probe(const char *dir, bool no_overlay, struct qk_walls_host *ret);
+void qk_walls_probe(const char *dir, bool no_overlay, bool attended, struct qk_walls_host *ret);
 
 struct qk_walls {
 	enum qk_backend backend;
@@ -85,6 +88,7 @@ struct qk_walls {
 	char *cwd;      /* the current directory as a string, re-entered when mounts change */
 	struct qk_strv made;  /* directories made for missing outputs, removed again if left empty */
 	struct qk_strv files; /* landlock alone: files made for the same reason */
+	struct qk_strv named;  /* files that have a rule for their names (grants.h) */
 	struct qk_strv lifted; /* output directories copied into the layer, with all in them */
 	bool mounted;
 };
@@ -92,8 +96,7 @@ struct qk_walls {
 #define QK_WALLS_INIT { .lower_fd = -1, .opened = QK_LAYER_INIT, .ruleset_fd = -1 }
 
 /*
- * Makes missing parents of outputs (all back ends, and audit: see qk_outputs_prepare), enters the
- * namespaces, builds rules, mounts, and re-enters the current directory by its string ($PWD if it
+ * Landlock alone makes missing parents of outputs (elsewhere the doorman does). Enters the namespaces, builds rules, mounts, and re-enters the current directory by its string ($PWD if it
  * names the current directory, else getcwd(3)). On failure the process may be half inside: it must
  * not run the command. What was made for outputs is then removed again.
  */

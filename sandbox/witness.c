@@ -140,24 +140,55 @@ static void resolve(struct qk_witness *w, const struct qk_deed *d, unsigned int 
 	qk_resolve(&w->resolver, d->pid, d->dirfd, d->base, d->path, how, &w->a);
 }
 
+/* Whether an open takes the last component as it is: O_EXCL makes, and follows no link to do it. */
+static unsigned int how_to_open(uint64_t flags)
+{
+	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+
+	return flags & O_NOFOLLOW || exclusive ? QK_RESOLVE_NOFOLLOW : 0;
+}
+
+void qk_witness_look(struct qk_witness *w, const struct qk_deed *d, bool second,
+	struct qk_place *ret)
+{
+	struct qk_trace *trace = w->resolver.trace;
+	unsigned int how = QK_RESOLVE_NOFOLLOW;
+
+	if (d->op == QK_CALL_CREAT)
+		how = 0;
+	else if (d->op == QK_CALL_OPEN || d->op == QK_CALL_OPEN2)
+		how = how_to_open(d->flags);
+	w->resolver.trace = NULL;
+	if (second)
+		qk_resolve(&w->resolver, d->pid, d->dirfd2, d->base2, d->path2, how, ret);
+	else
+		qk_resolve(&w->resolver, d->pid, d->dirfd, d->base, d->path, how, ret);
+	w->resolver.trace = trace;
+}
+
 static void do_open(struct qk_witness *w, const struct qk_deed *d, uint64_t flags)
 {
 	uint64_t mode = flags & O_ACCMODE;
 	bool reads = mode != O_WRONLY && !(mode == O_RDWR && flags & O_TRUNC);
 	bool writes = mode != O_RDONLY || flags & O_TRUNC;
 	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+	bool keeps = writes && !(flags & O_TRUNC) && !exclusive;
 	const struct qk_place *p = &w->a;
 
-	resolve(w, d, flags & O_NOFOLLOW || exclusive ? QK_RESOLVE_NOFOLLOW : 0);
+	resolve(w, d, how_to_open(flags));
 	if (flags & O_PATH || (flags & O_TMPFILE) == O_TMPFILE) {
 		seen(w, p); /* an unnamed file: it counts when it is linked */
 		return;
 	}
 	if (p->err) {
-		if (flags & O_CREAT && can_make(w, d->pid, p))
+		if (flags & O_CREAT && can_make(w, d->pid, p)) {
+			if (keeps)
+				event(w, QK_EV_KEEP, p);
 			event(w, QK_EV_CREATE, p);
-		else
+		} else {
 			seen(w, p);
+			event(w, QK_EV_WANT, p);
+		}
 		return;
 	}
 	if (exclusive || S_ISLNK(p->st.st_mode) ||
@@ -174,6 +205,8 @@ static void do_open(struct qk_witness *w, const struct qk_deed *d, uint64_t flag
 	} else {
 		if (reads)
 			event(w, QK_EV_READ, p);
+		if (keeps)
+			event(w, QK_EV_KEEP, p);
 		if (writes)
 			event(w, QK_EV_WRITE, p);
 	}
@@ -375,7 +408,7 @@ static void do_remove(struct qk_witness *w, const struct qk_deed *d, bool dir)
 		seen(w, &w->a);
 		return;
 	}
-	event(w, QK_EV_REMOVE, &w->a);
+	event(w, dir ? QK_EV_RMDIR : QK_EV_REMOVE, &w->a);
 	if (dir || S_ISLNK(w->a.st.st_mode))
 		qk_resolver_forget(&w->resolver);
 }
@@ -383,10 +416,12 @@ static void do_remove(struct qk_witness *w, const struct qk_deed *d, bool dir)
 static void do_truncate(struct qk_witness *w, const struct qk_deed *d)
 {
 	resolve(w, d, 0);
-	if (!w->a.err && S_ISREG(w->a.st.st_mode) && may(d->pid, &w->a, W_OK))
+	if (!w->a.err && S_ISREG(w->a.st.st_mode) && may(d->pid, &w->a, W_OK)) {
+		event(w, QK_EV_KEEP, &w->a);
 		event(w, QK_EV_WRITE, &w->a);
-	else
+	} else {
 		seen(w, &w->a);
+	}
 }
 
 void qk_witness_call(struct qk_witness *w, const struct qk_deed *d)

@@ -22,6 +22,8 @@ struct qk_deed {
 	const char *path, *path2;
 	const char *base, *base2; /* known directories that relative paths start at, or NULL */
 	uint64_t flags;           /* open flags, AT_*, RENAME_*, as the call has them */
+	uint64_t resolve;         /* of openat2 */
+	unsigned int mode;        /* of an open that makes a file */
 };
 
 /* What came of a call, for recorders that see it. */
@@ -39,6 +41,13 @@ struct qk_witness {
 
 void qk_witness_init(struct qk_witness *w, struct qk_trace *trace);
 void qk_witness_release(struct qk_witness *w);
+
+/*
+ * Where a path that the call makes leads (the second one: path2), found out without telling the
+ * trace. The task is stopped at the entry of this call.
+ */
+void qk_witness_look(struct qk_witness *w, const struct qk_deed *d, bool second,
+	struct qk_place *ret);
 
 /* The task is stopped at the entry of this call. */
 void qk_witness_call(struct qk_witness *w, const struct qk_deed *d);

@@ -43,15 +43,20 @@ END_TEST
 static const struct {
 	enum qk_landlock_use use;
 	int abi;
+	bool attended;
 	size_t n;
 	const char *has, *has_not;
 } limits[] = {
-	{ QK_LL_FOR_MOUNTER, 1, 0, NULL, NULL },
-	{ QK_LL_FOR_READS, 1, 2, "between directories", "truncating" },
-	{ QK_LL_FOR_READS, 2, 1, "read back", "between directories" },
-	{ QK_LL_FOR_ALL, 1, 4, "truncating", NULL },
-	{ QK_LL_FOR_ALL, 2, 3, "truncating", "between directories" },
-	{ QK_LL_FOR_ALL, 3, 2, "removed or renamed", "truncating" },
+	{ QK_LL_FOR_MOUNTER, 7, true, 0, NULL, NULL },
+	{ QK_LL_FOR_MOUNTER, 7, false, 1, "node_modules", "read back" },
+	{ QK_LL_FOR_READS, 1, false, 3, "between directories", "truncating" },
+	{ QK_LL_FOR_READS, 2, false, 2, "read back", "between directories" },
+	{ QK_LL_FOR_READS, 1, true, 2, "between directories", "node_modules" },
+	{ QK_LL_FOR_READS, 2, true, 1, "fifos", "read back" },
+	{ QK_LL_FOR_ALL, 1, true, 4, "truncating", NULL },
+	{ QK_LL_FOR_ALL, 2, false, 3, "truncating", "between directories" },
+	{ QK_LL_FOR_ALL, 3, true, 2, "removed or renamed", "truncating" },
+	{ QK_LL_FOR_ALL, 3, false, 2, "node_modules", "read back" },
 };
 
 START_TEST(limits_by_abi)
@@ -60,7 +65,7 @@ START_TEST(limits_by_abi)
 	const char *text;
 	size_t n = 0;
 
-	for (; (text = qk_landlock_limit(limits[_i].use, limits[_i].abi, n)); n++)
+	for (; (text = qk_landlock_limit(limits[_i].use, limits[_i].abi, limits[_i].attended, n)); n++)
 		strcat(strcat(all, text), "\n");
 	ck_assert_uint_eq(n, limits[_i].n);
 	if (limits[_i].has)

@@ -106,6 +106,21 @@ START_TEST(hard_links)
 }
 END_TEST
 
+/* `ln` of a file from an earlier line: copied up unchanged, and one file with its new name. */
+START_TEST(link_to_earlier_file)
+{
+	put("w/out/old", "x");
+	put("u/out/old", "x");
+	date("w/out/old", 3000);
+	date("u/out/old", 3000);
+	ck_assert_int_eq(link(at("u/out/old"), at("u/out/new")), 0);
+	settle_well();
+	ck_assert_uint_eq(stat_of("w/out/old").st_ino, stat_of("w/out/new").st_ino);
+	ck_assert_int_eq(stat_of("w/out/old").st_mtim.tv_sec, 3000);
+	ck_assert(!there("u/out/old") && !there("u/out/new"));
+}
+END_TEST
+
 START_TEST(link_kept_outside)
 {
 	put("u/out/a", "one");
@@ -521,6 +536,7 @@ int main(void)
 	tcase_add_test(tc, keeps_attributes);
 	tcase_add_test(tc, existing_directory_dates);
 	tcase_add_test(tc, hard_links);
+	tcase_add_test(tc, link_to_earlier_file);
 	tcase_add_test(tc, link_kept_outside);
 	tcase_add_test(tc, unchanged);
 	tcase_add_test(tc, touched_output);

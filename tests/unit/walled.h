@@ -1,7 +1,7 @@
 /*
  * A small workspace under /tmp in which tests run commands within the walls, for real: as root and
  * as an ordinary user, on every back end that this host gives. What it does not give is skipped
- * aloud. One test program includes this.
+ * aloud.
  */
 #ifndef QK_TESTS_WALLED_H
 #define QK_TESTS_WALLED_H
@@ -10,6 +10,7 @@
 #include "base/fdio.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "sandbox/run.h"
 #include "sandbox/walls.h"
 
 #include <check.h>
@@ -41,6 +42,8 @@ static const struct {
 	{ QK_BACKEND_INNER_OVERLAY, true, "inner overlay, ordinary user" },
 	{ QK_BACKEND_LANDLOCK, false, "landlock alone, root" },
 	{ QK_BACKEND_LANDLOCK, true, "landlock alone, ordinary user" },
+	{ QK_BACKEND_NONE, false, "no walls, root" },
+	{ QK_BACKEND_NONE, true, "no walls, ordinary user" },
 };
 
 enum { HELD = 2, OVERLAYS = 4, ALL = 6 }; /* ends of the rows above */
@@ -52,6 +55,7 @@ static struct qk_buf output = QK_BUF_INIT; /* of the last command */
 static struct qk_buf report = QK_BUF_INIT; /* "+path" applied, "-path" stray, "!error", a line each */
 static const char *cwd = "."; /* beneath root */
 static bool discard, spares;
+static bool recorded; /* by seccomp, with a doorman */
 
 static const char *at(const char *rel)
 {
@@ -129,6 +133,28 @@ static void note(int fd, char kind, const char *text)
 	(void)qk_write_all(fd, line, strlen(line));
 }
 
+/* Runs script with the recorder; its wait status. What the trace says goes to the report as "?why". */
+static int run_recorded(struct qk_walls *w, const char *script, int out, int rep)
+{
+	char *argv[] = { (char *)"/bin/sh", (char *)"-c", (char *)script, NULL };
+	struct qk_run_spec spec = { .argv = argv, .envp = environ, .recorder = QK_RECORDER_SECCOMP,
+		.walls = w, .policy = &policy, .tmpdir = "/tmp", .end_leftovers = true };
+	struct qk_run_result ran;
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_trace trace;
+
+	dup2(out, 1);
+	dup2(out, 2);
+	qk_trace_init(&trace);
+	if (qk_run(&spec, &trace, &ran, &err)) {
+		note(rep, '!', err.msg);
+		return 99 << 8;
+	}
+	if (trace.incomplete)
+		note(rep, '?', trace.incomplete);
+	return ran.status;
+}
+
 /* In the process that plays the runner: one command, settled; its wait status. */
 static int play(enum qk_backend backend, const char *script, int out, int rep)
 {
@@ -146,12 +172,14 @@ static int play(enum qk_backend backend, const char *script, int out, int rep)
 	w.spares = spares;
 	if (chdir(at(cwd)))
 		return 98 << 8;
-	if (qk_walls_enter(&w, &err)) {
+	if (recorded && backend == QK_BACKEND_NONE)
+		return run_recorded(NULL, script, out, rep);
+	if (recorded) {
+		status = run_recorded(&w, script, out, rep);
+	} else if (qk_walls_enter(&w, &err)) {
 		note(rep, '!', err.msg);
 		return 99 << 8;
-	}
-	pid = fork();
-	if (!pid) {
+	} else if (!(pid = fork())) {
 		const char *step = "?";
 
 		dup2(out, 1);
@@ -162,8 +190,9 @@ static int play(enum qk_backend backend, const char *script, int out, int rep)
 		}
 		execl("/bin/sh", "sh", "-c", script, (char *)NULL);
 		_exit(96);
+	} else {
+		waitpid(pid, &status, 0);
 	}
-	waitpid(pid, &status, 0);
 	if (qk_walls_settle(&w, discard, &settled, &err))
 		note(rep, '!', err.msg);
 	for (size_t i = 0; i < settled.applied.n; i++)
@@ -248,7 +277,7 @@ static bool cannot(int way, const char *test)
 
 				if (i)
 					become_nobody();
-				qk_walls_probe(top, false, &h);
+				qk_walls_probe(top, false, true, &h);
 				_exit(write(fds[1], &h, sizeof(h)) != sizeof(h));
 			}
 			waitpid(pid, &status, 0);

@@ -2,8 +2,8 @@
  * System calls that a small C library (musl, for the runner) does not wrap. With glibc the wrappers
  * are its own; the names are the same. Include this in place of <sys/mount.h>.
  */
-#ifndef QK_SANDBOX_NEWCALLS_H
-#define QK_SANDBOX_NEWCALLS_H
+#ifndef QK_BASE_NEWCALLS_H
+#define QK_BASE_NEWCALLS_H
 
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -44,6 +44,17 @@ static inline int fsmount(int fd, unsigned int flags, unsigned int attributes)
 static inline int close_range(unsigned int first, unsigned int last, int flags)
 {
 	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
+static inline int mount_setattr(int fd, const char *path, unsigned int flags, struct mount_attr *attr,
+	size_t size)
+{
+	return (int)syscall(SYS_mount_setattr, fd, path, flags, attr, size);
+}
+
+static inline int renameat2(int from, const char *from_path, int to, const char *to_path, unsigned int flags)
+{
+	return (int)syscall(SYS_renameat2, from, from_path, to, to_path, flags);
 }
 
 #ifndef STATX_BASIC_STATS
