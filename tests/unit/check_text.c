@@ -199,11 +199,11 @@ START_TEST(standings)
 
 	PRINTS(&enforce, tasks,
 		"Sandbox enforce: no task was checked\n"
-		"  1 task restored from the cache, so not checked\n"
 		"  ran unsandboxed: a, d (off)\n"
 		"  ran unsandboxed: c (SHELL is set)\n"
 		"  not audited: e (an event was lost)\n"
-		"  refused: b (no walls)\n");
+		"  refused: b (no walls)\n"
+		"  1 task restored from the cache, so not checked\n");
 }
 END_TEST
 
