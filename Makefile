@@ -102,7 +102,7 @@ $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) \
 		-Wl,--version-script=gmk-plugin/qk.map -o $@ $(filter %.lo,$^)
 
 # Loaded by qk.so where a workspace is, so that all others are spared what it needs.
-$(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE)) gmk-plugin/tasks/workspace.map
+$(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE) report/keepers.c) gmk-plugin/tasks/workspace.map
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \

@@ -83,7 +83,7 @@ int qk_write_file(const char *path, const void *p, size_t n, mode_t mode, struct
 	int r;
 
 	if (fd < 0)
-		return qk_fail(err, errno, "create '%s'", tmp);
+		return qk_fail(err, errno, "write '%s'", path);
 	r = qk_write_all(fd, p, n);
 	if (!r && close(qk_steal_fd(&fd)))
 		r = -errno;

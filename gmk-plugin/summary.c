@@ -8,6 +8,7 @@
 #include "gmk-plugin/taskpart.h"
 #include "report/findings.h"
 #include "report/json.h"
+#include "report/keepers.h"
 #include "report/rundir.h"
 #include "report/text.h"
 
@@ -118,6 +119,8 @@ void qk_summary_at_exit(void)
 	struct qk_report rep;
 	bool audited = qk_plugin.started && qk_plugin.session.mode != QK_MODE_OFF;
 
+	if (qk_plugin.started)
+		qk_keepers_end(qk_plugin.session.run);
 	take_statuses(&statuses);
 	if (qk_plugin.started) {
 		qk_orphans_end(qk_plugin.session.run);

@@ -250,7 +250,8 @@ void qk_held_run(void *held, size_t i)
 	status = ran.status;
 	if (spec.walls)
 		settle(&o, &ran, &status);
-	for (size_t k = 0; k < ran.left.n; k++)
+	/* a continuous task is ended with all it started: nothing of that was left running */
+	for (size_t k = 0; k < ran.left.n && !h->spec->continuous; k++)
 		qk_strv_push(&o.result.left, ran.left.v[k]);
 	qk_result_judge(&o.result, h->policy);
 	if (went_beyond(h, &o.result))

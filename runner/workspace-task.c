@@ -6,9 +6,11 @@
 #include "keying/store.h"
 #include "keying/taskspec.h"
 #include "keying/taskstate.h"
+#include "report/keepers.h"
 #include "report/result.h"
 #include "report/taskstatus.h"
 #include "runner/commands.h"
+#include "runner/continuous.h"
 #include "runner/held.h"
 #include "runner/relay.h"
 #include "runner/scratch.h"
@@ -20,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -44,6 +47,7 @@ struct wtask {
 	bool moved; /* an input was touched while it ran */
 	struct qk_taskstatus status;
 	struct timespec start;
+	bool let_go; /* of what it needs */
 };
 
 static void uncache(struct wtask *t, const char *why)
@@ -152,6 +156,18 @@ static void leave_state(struct wtask *t, const struct qk_tree *tree, bool good)
 	qk_taskstate_append(path, &s);
 }
 
+/* Continuous tasks that it needs have one less to run for. */
+static void let_go(struct wtask *t)
+{
+	for (size_t i = 0; i < t->spec.needs.n && !t->let_go; i++) {
+		char *rest;
+		size_t n = strtoul(t->spec.needs.v[i], &rest, 10);
+
+		qk_keeper_let_go(t->req->run, n, strtoul(rest, NULL, 10));
+	}
+	t->let_go = true;
+}
+
 static void leave_status(struct wtask *t, enum qk_status status, int exit)
 {
 	struct qk_taskstatuses l = { 0 };
@@ -162,10 +178,12 @@ static void leave_status(struct wtask *t, enum qk_status status, int exit)
 	t->status.exit = exit;
 	t->status.duration_ms = ms_since(&t->start);
 	t->status.uncached = exit ? NULL : t->uncached;
+	t->status.as_declared = t->spec.uncached != NULL;
 	qk_taskstatuses_add(&l, &t->status);
 	if (qk_taskstatuses_append(&l, t->req->run, &err))
 		fprintf(stderr, "qk: %s: status not recorded: %s\n", t->spec.id, err.msg);
 	qk_taskstatuses_release(&l);
+	let_go(t);
 }
 
 /* One result without a trace. */
@@ -330,7 +348,9 @@ static int run(struct wtask *t)
 {
 	struct qk_commands c = { .spec = &t->spec, .env = &t->env, .relay = &t->relay };
 	struct qk_err err = QK_ERR_INIT;
+	struct qk_continuous k;
 	struct qk_held h;
+	bool goes_on = t->spec.continuous || t->spec.ready_when.n;
 
 	take_turn(t);
 	empty_scratches(t);
@@ -340,10 +360,19 @@ static int run(struct wtask *t)
 		hold(t, &h, &c);
 	if (qk_outputs_prepare(&t->policy, &t->made, &err))
 		fail(t, err.msg);
-	if (!t->uncached && qk_relay_open(&t->relay, &err))
+	if (goes_on) {
+		leave_state(t, NULL, false); /* its key, for those who start beside it */
+		qk_continuous_begin(&k, &t->spec, t->req->run, (pid_t)t->req->make_pid, &c);
+	}
+	t->relay.keep = !t->uncached;
+	if ((t->relay.keep || t->spec.ready_when.n) && qk_relay_open(&t->relay, &err))
 		uncache(t, err.msg);
 	if (qk_commands_run(&c, &err))
 		fail(t, err.msg);
+	if (goes_on && c.until && c.interrupted)
+		c.status = 0; /* nobody needs it any more: that is how it ends */
+	if (goes_on)
+		qk_continuous_end(&k, c.status);
 	qk_outputs_tidy(&t->made);
 	if (c.held && qk_held_went_beyond(&h))
 		uncache(t, "it went beyond what it declares");

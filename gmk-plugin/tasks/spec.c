@@ -45,14 +45,13 @@ static void add_store(struct qk_taskspec *s)
 {
 	const struct qk_taskhost *h = qk_model.host;
 	const char *size = getenv("QK_CACHE_SIZE");
-	struct qk_err err = QK_ERR_INIT;
 	qk_autofree char *dir =
 		qk_store_dir(h->root, getenv("QK_CACHE_DIR"), qk_model.ws->cache_directory);
 
 	s->store = qk_arena_strdup(&s->arena, dir);
 	s->store_limit = QK_STORE_LIMIT;
-	if (size && qk_store_parse_size(size, &s->store_limit, &err) && !s->uncached)
-		s->uncached = qk_arena_printf(&s->arena, "QK_CACHE_SIZE: %s", err.msg);
+	if (size) /* it was checked as the workspace was loaded */
+		qk_store_parse_size(size, &s->store_limit, NULL);
 }
 
 /* "parallelism": false on any target. */
@@ -82,6 +81,14 @@ void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t)
 	s->alone = !task->target->parallelism;
 	s->beside = !s->alone && some_run_alone();
 	s->skip = qk_model.host->knobs->skip_cache;
+	s->number = t->number;
+	s->foreground = t->asked && qk_model.goals_known && !t->needed;
+	for (size_t i = 0; i < task->n_continuous; i++) {
+		const struct qk_ruletask *c = qk_model_task(task->continuous[i]->id);
+
+		qk_vec_push(&s->needs,
+			qk_arena_printf(&s->arena, "%zu %zu", c->number, c->needed));
+	}
 	s->uncached = t->uncached;
 	s->unkeyed = t->unkeyed;
 	qk_commands_read(s, task, qk_model.host->root, qk_model.args);
