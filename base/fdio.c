@@ -207,7 +207,8 @@ static int remove_at(struct removal *rm, int dirfd, const char *path, int depth)
  */
 static int move_up(struct removal *rm, int dirfd, const char *path)
 {
-	qk_autofd int fd = open_to_empty(dirfd, path); /* renaming one needs the right to write in it */
+	/* renaming a directory needs the right to write in it: it is opened up, and closed on return */
+	qk_autofd __attribute__((unused)) int fd = open_to_empty(dirfd, path);
 	char name[40];
 
 	for (;;) {
