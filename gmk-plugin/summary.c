@@ -124,7 +124,8 @@ void qk_summary_at_exit(void)
 		qk_keepers_end(qk_plugin.session.run);
 	take_statuses(&statuses);
 	if (qk_plugin.started) {
-		qk_orphans_end(qk_plugin.session.run);
+		if (qk_plugin.session.mode != QK_MODE_OFF) /* without a sandbox nothing tells them apart */
+			qk_orphans_end(qk_plugin.session.run);
 		leave_graph();
 	}
 	if (!qk_plugin.started || qk_plugin.top) {
