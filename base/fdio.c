@@ -79,9 +79,16 @@ int qk_write_file(const char *path, const void *p, size_t n, mode_t mode, struct
 	static unsigned int serial;
 	qk_autofree char *tmp = qk_asprintf("%.*s.qk.%d.%u.tmp",
 		(int)(strlen(path) - strlen(qk_path_base(path))), path, (int)getpid(), serial++);
-	qk_autofd int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	qk_autofd int fd = -1;
+	struct stat st;
 	int r;
 
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) { /* /dev/stdout, a fifo: nothing to replace */
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		r = fd < 0 ? -errno : qk_write_all(fd, p, n);
+		return r ? qk_fail(err, -r, "write '%s'", path) : 0;
+	}
+	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0)
 		return qk_fail(err, errno, "write '%s'", path);
 	r = qk_write_all(fd, p, n);
