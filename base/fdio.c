@@ -79,9 +79,16 @@ int qk_write_file(const char *path, const void *p, size_t n, mode_t mode, struct
 	static unsigned int serial;
 	qk_autofree char *tmp = qk_asprintf("%.*s.qk.%d.%u.tmp",
 		(int)(strlen(path) - strlen(qk_path_base(path))), path, (int)getpid(), serial++);
-	qk_autofd int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	qk_autofd int fd = -1;
+	struct stat st;
 	int r;
 
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) { /* /dev/stdout, a fifo: nothing to replace */
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		r = fd < 0 ? -errno : qk_write_all(fd, p, n);
+		return r ? qk_fail(err, -r, "write '%s'", path) : 0;
+	}
+	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0)
 		return qk_fail(err, errno, "write '%s'", path);
 	r = qk_write_all(fd, p, n);
@@ -207,12 +214,13 @@ static int remove_at(struct removal *rm, int dirfd, const char *path, int depth)
  */
 static int move_up(struct removal *rm, int dirfd, const char *path)
 {
-	qk_autofd int fd = open_to_empty(dirfd, path); /* renaming one needs the right to write in it */
+	/* renaming a directory needs the right to write in it: it is opened up, and closed on return */
+	qk_autofd __attribute__((unused)) int fd = open_to_empty(dirfd, path);
 	char name[40];
 
 	for (;;) {
 		snprintf(name, sizeof(name), ".qk.deep.%u", rm->moved++);
-		if (!renameat2(dirfd, path, rm->top, name, RENAME_NOREPLACE))
+		if (!syscall(SYS_renameat2, dirfd, path, rm->top, name, RENAME_NOREPLACE))
 			return 0;
 		if (errno != EEXIST)
 			return -errno;

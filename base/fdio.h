@@ -25,6 +25,7 @@ int qk_read_file(int dirfd, const char *path, size_t max, struct qk_buf *out, st
 /*
  * Replaces path by the n bytes at p: a temporary file beside it, then rename. Readers see the old
  * or the new file, never a part; on any failure the old one stays and the temporary is removed.
+ * What is no regular file (a device, a fifo) is written to as it is.
  */
 int qk_write_file(const char *path, const void *p, size_t n, mode_t mode, struct qk_err *err);
 

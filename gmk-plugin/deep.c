@@ -98,6 +98,45 @@ static struct file *find(const char *target)
 	return f && !strcmp(f->name, target) ? f : NULL;
 }
 
+/* The prerequisites of .PHONY; makefiles are read by the time the first is asked for. */
+static struct phony {
+	const char *name;
+	UT_hash_handle hh;
+} *phonies;
+
+static void find_phonies(void)
+{
+	struct file *f = find(".PHONY");
+
+	for (struct dep *d = f ? f->deps : NULL; d; d = d->next) {
+		const char *name = d->file ? d->file->name : d->name;
+		struct phony *p;
+
+		if (!name)
+			continue;
+		HASH_FIND_STR(phonies, name, p);
+		if (p)
+			continue;
+		p = qk_zalloc(sizeof(*p));
+		p->name = qk_strdup(name);
+		HASH_ADD_KEYPTR(hh, phonies, p->name, strlen(p->name), p);
+	}
+}
+
+bool qk_deep_is_phony(const char *target)
+{
+	static bool found;
+	struct phony *p;
+
+	if (layout == UNKNOWN)
+		layout = fits(target) ? FITS : DIFFERS;
+	if (!found && layout == FITS)
+		find_phonies();
+	found = true;
+	HASH_FIND_STR(phonies, target, p);
+	return p != NULL;
+}
+
 void qk_deep_siblings(const char *target, void (*each)(const char *target, void *arg), void *arg)
 {
 	struct file *f;

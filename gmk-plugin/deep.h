@@ -12,8 +12,13 @@
 
 #include "report/graph.h"
 
+#include <stdbool.h>
+
 /* Calls each for every target that the target's recipe makes, itself perhaps included. */
 void qk_deep_siblings(const char *target, void (*each)(const char *target, void *arg), void *arg);
+
+/* True if target is a prerequisite of .PHONY. */
+bool qk_deep_is_phony(const char *target);
 
 /* Adds to g, for make_pid, the prerequisites reachable from target, as make has them now. */
 void qk_deep_graph(struct qk_graph *g, uint64_t make_pid, const char *target);

@@ -24,7 +24,7 @@ static char *fn_setup(const char *name, unsigned int argc, char **argv)
 		return NULL;
 	qk_knobs_release(&qk_plugin.knobs);
 	qk_knobs_read(&qk_plugin.knobs);
-	if (qk_plugin.knobs.mode != QK_MODE_OFF)
+	if (qk_knobs_handle(&qk_plugin.knobs))
 		qk_plugin_activate();
 	home = qk_strndup(argv[1], strlen(argv[1]) - strlen("libexec/qk/sh"));
 	qk_taskpart_load(home);
@@ -42,11 +42,9 @@ static char *fn_after_parse(const char *name, unsigned int argc, char **argv)
 	qk_plugin.parsed = true;
 	qk_knobs_release(&qk_plugin.knobs);
 	qk_knobs_read(&qk_plugin.knobs);
-	if (!qk_taskpart)
-		qk_knobs_refuse_cache();
-	if (qk_plugin.active && (qk_plugin.knobs.mode == QK_MODE_OFF || !qk_plugin.knobs.wrap))
+	if (qk_plugin.active && (!qk_knobs_handle(&qk_plugin.knobs) || !qk_plugin.knobs.wrap))
 		qk_plugin_give_back(); /* the Makefile said so after qk.mk had read the knobs */
-	if (qk_plugin.knobs.mode != QK_MODE_OFF)
+	if (qk_knobs_handle(&qk_plugin.knobs))
 		qk_plugin_activate();
 	return NULL;
 }

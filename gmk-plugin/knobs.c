@@ -1,6 +1,7 @@
 #include "gmk-plugin/knobs.h"
 
 #include "gmk-plugin/gmkx.h"
+#include "keying/store.h"
 
 #include <string.h>
 
@@ -56,31 +57,83 @@ static bool read_switch(const char *name, bool unset)
 	qk_gmkx_fatal("qk: %s=%s: not on (1, yes) or off (0, no)", name, v);
 }
 
-void qk_knobs_refuse_cache(void)
+/*
+ * The same for names that Makefiles use for things of their own: what a makefile gives another
+ * meaning to is none of our knobs.
+ */
+static bool read_common_switch(const char *name, bool unset)
 {
-	qk_autofree char *cache = knob("CACHE");
+	qk_autofree char *origin = qk_gmkx_expand("$(origin %s)", name), *v = knob(name);
+	static const char *const words[] = { "1", "on", "yes", "0", "off", "no" };
 
-	if (cache && read_switch("CACHE", false))
-		qk_gmkx_fatal("qk: CACHE=%s: recipes of a Makefile are not cached in version %s", cache,
-			QK_VERSION);
+	for (size_t i = 0; v && !strcmp(origin, "file") && i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(v, words[i]))
+			return read_switch(name, unset);
+	return v && !strcmp(origin, "file") ? unset : read_switch(name, unset);
 }
 
-/* Nothing may look done that is not: recording is not here yet. */
-static void refuse_missing(void)
+/* RECORD and QK_RECORD: 1 (on), 0 (off), -1 where neither says. *ret_audit: QK_RECORD=audit. */
+static int read_record(bool *ret_audit)
 {
-	static const char *const missing[] = { "RECORD", "QK_RECORD" };
+	qk_autofree char *v = knob("QK_RECORD");
+	bool on = read_common_switch("RECORD", false), off = !read_common_switch("RECORD", true);
 
-	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
-		qk_autofree char *v = knob(missing[i]);
+	*ret_audit = v && !strcmp(v, "audit");
+	if (*ret_audit)
+		return 1;
+	if (v)
+		return read_switch("QK_RECORD", false);
+	return on ? 1 : off ? 0 : -1;
+}
 
-		if (v && strcmp(v, "0") && strcmp(v, "off"))
-			qk_gmkx_fatal("qk: %s=%s: recordings are not kept in version %s", missing[i], v,
-				QK_VERSION);
-	}
+/*
+ * CACHE=on alone records, stores and restores: there is nobody else to make the recordings. RECORD=1
+ * alone keeps recordings and restores nothing; RECORD=0 beside CACHE=on uses what is there.
+ */
+static unsigned int read_caching(int record)
+{
+	bool cache = read_common_switch("CACHE", false);
+	unsigned int caching = cache ? QK_CACHING_RESTORE | QK_CACHING_STORE | QK_CACHING_RECORD : 0;
+
+	if (record == 1)
+		caching |= QK_CACHING_RECORD;
+	if (!record)
+		caching &= QK_CACHING_RESTORE;
+	if (read_switch("SKIP_CACHE", false))
+		caching &= ~(unsigned int)QK_CACHING_RESTORE;
+	if (caching & QK_CACHING_RESTORE && read_switch("QK_EXPLAIN", false))
+		caching |= QK_CACHING_EXPLAIN;
+	return caching;
+}
+
+static unsigned int read_system_reads(void)
+{
+	static const char *const values[] = { "content", "stat", "off" };
+	qk_autofree char *v = knob("QK_SYSTEM_READS");
+
+	if (!v)
+		return 0;
+	for (unsigned int i = 0; i < sizeof(values) / sizeof(*values); i++)
+		if (!strcmp(v, values[i]))
+			return i;
+	qk_gmkx_fatal("qk: QK_SYSTEM_READS=%s: not content, stat or off", v);
+}
+
+static uint64_t read_cache_limit(void)
+{
+	qk_autofree char *v = knob("QK_CACHE_SIZE");
+	struct qk_err err = QK_ERR_INIT;
+	uint64_t limit = QK_STORE_LIMIT;
+
+	if (v && qk_store_parse_size(v, &limit, &err))
+		qk_gmkx_fatal("qk: QK_CACHE_SIZE: %s", err.msg);
+	return limit;
 }
 
 void qk_knobs_read(struct qk_knobs *k)
 {
+	bool record_audits;
+
 	*k = (struct qk_knobs){
 		.mode = read_mode(),
 		.wrap = read_switch("QK_WRAP", true),
@@ -92,11 +145,21 @@ void qk_knobs_read(struct qk_knobs *k)
 		.run_report = knob("QK_REPORT"),
 		.recorder = knob("QK_RECORDER"),
 		.root = knob("QK_ROOT"),
+		.cache_dir = knob("QK_CACHE_DIR"),
 	};
 	if (k->recorder && strcmp(k->recorder, "auto") && strcmp(k->recorder, "seccomp") &&
 		strcmp(k->recorder, "strace") && strcmp(k->recorder, "ebpf"))
 		qk_gmkx_fatal("qk: QK_RECORDER=%s: not auto, seccomp, strace or ebpf", k->recorder);
-	refuse_missing();
+	k->caching = read_caching(read_record(&record_audits));
+	k->system_reads = read_system_reads();
+	k->cache_limit = read_cache_limit();
+	if (record_audits && k->mode == QK_MODE_OFF)
+		k->mode = QK_MODE_AUDIT;
+}
+
+bool qk_knobs_handle(const struct qk_knobs *k)
+{
+	return k->mode != QK_MODE_OFF || k->caching;
 }
 
 void qk_knobs_release(struct qk_knobs *k)
@@ -105,5 +168,6 @@ void qk_knobs_release(struct qk_knobs *k)
 	free(k->run_report);
 	free(k->recorder);
 	free(k->root);
+	free(k->cache_dir);
 	*k = (struct qk_knobs){ 0 };
 }

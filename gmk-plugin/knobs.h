@@ -20,11 +20,15 @@ struct qk_knobs {
 	char *run_report; /* QK_REPORT */
 	char *recorder;   /* QK_RECORDER */
 	char *root;       /* QK_ROOT */
+	unsigned int caching; /* enum qk_caching, from CACHE, SKIP_CACHE, RECORD and QK_EXPLAIN */
+	unsigned int system_reads; /* enum qk_system_reads */
+	uint64_t cache_limit; /* QK_CACHE_SIZE */
+	char *cache_dir;      /* QK_CACHE_DIR */
 };
 
 void qk_knobs_read(struct qk_knobs *k);
-/* Ends make if CACHE=on is asked of recipes that are not cached: where there is no workspace. */
-void qk_knobs_refuse_cache(void);
+/* True if recipes are to go through the runner at all. */
+bool qk_knobs_handle(const struct qk_knobs *k);
 
 void qk_knobs_release(struct qk_knobs *k);
 

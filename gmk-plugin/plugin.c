@@ -5,6 +5,7 @@
 #include "gmk-plugin/functions.h"
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/summary.h"
+#include "keying/store.h"
 #include "report/rundir.h"
 
 #include <errno.h>
@@ -14,6 +15,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+enum { ENVIRON_MAX = 16 << 20 };
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -82,6 +85,17 @@ static int choose(struct qk_session *s, struct qk_err *err)
 		qk_plugin.knobs.no_fastlane ? NULL : library, qk_plugin.knobs.no_overlay, err);
 }
 
+/* What this make was started with: whatever else recipes find in theirs, makefiles have put there. */
+static int leave_environment(const char *run, struct qk_err *err)
+{
+	qk_autofree char *path = qk_asprintf("%s/environ", run);
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+	if (qk_read_file(AT_FDCWD, "/proc/self/environ", ENVIRON_MAX, &b, err))
+		return qk_wrap(err, "environment");
+	return qk_write_file(path, b.s, b.len, 0666, err);
+}
+
 static int start_new_run(struct qk_err *err)
 {
 	struct qk_session *s = &qk_plugin.session;
@@ -90,17 +104,23 @@ static int start_new_run(struct qk_err *err)
 
 	if (!cwd)
 		return qk_fail(err, errno, "current directory");
-	*s = (struct qk_session){ .mode = qk_plugin.knobs.mode };
+	*s = (struct qk_session){ .mode = qk_plugin.knobs.mode,
+		.caching = qk_plugin.knobs.caching,
+		.system_reads = qk_plugin.knobs.system_reads,
+		.cache_limit = qk_plugin.knobs.cache_limit };
 	s->cwd = qk_strdup(cwd);
 	ret = qk_rundir_root(qk_plugin.knobs.root, cwd, &s->root, err);
 	if (ret)
 		return ret;
 	s->state = qk_path_join(s->root, ".qk");
+	s->cache_dir = qk_store_dir(s->root, qk_plugin.knobs.cache_dir, NULL);
 	ret = qk_rundir_create(s->state, &s->run, &qk_plugin.lock_fd, err);
 	if (!ret)
 		ret = choose(s, err);
 	if (!ret)
 		ret = qk_session_save(s, err);
+	if (!ret && s->caching)
+		ret = leave_environment(s->run, err);
 	if (ret && s->run)
 		qk_rundir_remove(s->run);
 	return ret;
@@ -175,6 +195,12 @@ void qk_plugin_activate(void)
 		qk_gmkx_eval("export MAKEFILES := %s%s%s", p->mk, p->makefiles ? " " : "",
 			p->makefiles ? p->makefiles : "");
 	qk_gmkx_eval("export SANDBOX := $(SANDBOX)");
+	define_if_unset("CACHE");
+	if (p->knobs.caching) {
+		qk_gmkx_eval("ifneq ($(CACHE),)\nexport CACHE := $(CACHE)\nendif");
+		qk_gmkx_eval("ifneq ($(origin RECORD),undefined)\nexport RECORD := $(RECORD)\nendif");
+		qk_gmkx_eval("ifneq ($(origin QK_RECORD),undefined)\nexport QK_RECORD := $(QK_RECORD)\nendif");
+	}
 	qk_summary_register();
 	p->active = true;
 }

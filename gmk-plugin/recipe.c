@@ -138,6 +138,18 @@ static void keep_scratches_apart(const struct qk_request *r)
 	}
 }
 
+/* A phony target has no result to keep; a target may set CACHE = off for itself. */
+static uint64_t caching_of(const char *target, const char *cache)
+{
+	uint64_t caching = qk_plugin.session.caching;
+
+	if (!caching || qk_deep_is_phony(target))
+		return 0;
+	if (!strcmp(cache, "off") || !strcmp(cache, "0") || !strcmp(cache, "no"))
+		return caching & QK_CACHING_RECORD && !(caching & QK_CACHING_STORE) ? QK_CACHING_RECORD : 0;
+	return caching;
+}
+
 static char *append_request(const struct qk_request *r)
 {
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
@@ -154,7 +166,7 @@ static char *append_request(const struct qk_request *r)
 		(unsigned long long)offset, b.len);
 }
 
-/* The parts after target, shell, make and QK_SANDBOX are the lists, in the order of enum qk_list. */
+/* The parts after target, shell, make and QK_SANDBOX are the lists, in the order of enum qk_list; then CACHE. */
 static char *expand_parts(struct qk_strv *parts)
 {
 	qk_autobuf struct qk_buf text = QK_BUF_INIT;
@@ -166,6 +178,7 @@ static char *expand_parts(struct qk_strv *parts)
 
 		qk_buf_addf(&text, name ? SEP "$(%s)" : SEP, name);
 	}
+	qk_buf_addstr(&text, SEP "$(strip $(CACHE))");
 	all = qk_gmkx_expand("%s", text.s);
 	for (char *s = all, *part; (part = strsep(&s, SEP));)
 		qk_strv_push(parts, part);
@@ -187,7 +200,8 @@ static void fill_in(struct qk_request *r, const char *target, const char *cwd)
 	r->root = qk_plugin.session.root;
 	r->state = qk_plugin.session.state;
 	r->run = qk_plugin.session.run;
-	r->fastlane = *qk_plugin.session.fastlane ? qk_plugin.session.fastlane : NULL;
+	if (qk_plugin.session.fastlane && *qk_plugin.session.fastlane)
+		r->fastlane = qk_plugin.session.fastlane;
 	r->shell = qk_plugin.user_shell;
 	r->makefiles = qk_plugin.makefiles;
 }
@@ -228,11 +242,15 @@ char *qk_recipe_request(void)
 	cwd = getcwd(NULL, 0);
 	if (!cwd)
 		qk_gmkx_fatal("qk: current directory: %s", strerror(errno));
-	if (parts.n != 4 + QK_N_LISTS)
+	if (parts.n != 5 + QK_N_LISTS)
 		qk_gmkx_fatal("qk: %s: a name or a QK_ variable of this recipe holds the byte 1", target);
 	fill_in(&r, target, cwd);
 	r.off = is_off(target, parts.v[3]);
 	r.uses_make = uses_make(target);
+	r.caching = caching_of(target, parts.v[4 + QK_N_LISTS]);
+	r.system_reads = qk_plugin.session.system_reads;
+	r.cache_limit = qk_plugin.session.cache_limit;
+	r.cache_dir = qk_plugin.session.cache_dir;
 	r.make = parts.v[2];
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		add_words(&r, (enum qk_list)l, parts.v[4 + l]);

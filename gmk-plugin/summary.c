@@ -118,16 +118,18 @@ void qk_summary_at_exit(void)
 	struct qk_taskstatuses statuses = { 0 };
 	struct qk_report rep;
 	bool audited = qk_plugin.started && qk_plugin.session.mode != QK_MODE_OFF;
+	bool reported = audited || (qk_plugin.started && qk_plugin.session.caching);
 
 	if (qk_plugin.started)
 		qk_keepers_end(qk_plugin.session.run);
 	take_statuses(&statuses);
 	if (qk_plugin.started) {
-		qk_orphans_end(qk_plugin.session.run);
+		if (qk_plugin.session.mode != QK_MODE_OFF) /* without a sandbox nothing tells them apart */
+			qk_orphans_end(qk_plugin.session.run);
 		leave_graph();
 	}
 	if (!qk_plugin.started || qk_plugin.top) {
-		if (audited) {
+		if (reported) {
 			qk_report_read(&rep, &qk_plugin.session, qk_taskpart ? qk_taskpart->places : NULL);
 			report_findings(&rep);
 		} else {
@@ -135,7 +137,7 @@ void qk_summary_at_exit(void)
 		}
 		if (qk_taskpart)
 			report_statuses(&statuses, audited ? &rep : NULL);
-		if (audited)
+		if (reported)
 			qk_report_release(&rep);
 		if (qk_plugin.started)
 			qk_rundir_remove(qk_plugin.session.run);

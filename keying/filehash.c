@@ -62,6 +62,11 @@ void qk_filehash_free(struct qk_filehash *f)
 	free(f);
 }
 
+void qk_filehash_refresh(struct qk_filehash *f)
+{
+	qk_digestcache_refresh(f->cache);
+}
+
 int qk_filehash_rootfd(const struct qk_filehash *f)
 {
 	return f->rootfd;
@@ -121,7 +126,7 @@ static int read_content(struct qk_filehash *f, const char *name, struct stat *st
 	return qk_fail(err, EBUSY, "'%s' changes while it is read", name);
 }
 
-static void fold(struct qk_filestate *s)
+void qk_filestate_fold(struct qk_filestate *s)
 {
 	const char head[3] = { 'F', (char)('0' + s->kind), s->executable ? 'x' : '-' };
 	struct qk_hasher h;
@@ -238,6 +243,10 @@ static int count_link(struct qk_filehash *f, const char *name, int flags, struct
 
 	if (n < 0)
 		return qk_fail(err, errno, "read link '%s'", name);
+	if (flags & QK_FILEHASH_SHALLOW) {
+		qk_digest_bytes(text, (size_t)n, &ret->content);
+		return 0;
+	}
 	if (realpath(full, real)) {
 		bool leaves = qk_path_under(full, f->root) && !qk_path_under(real, f->root);
 		struct stat st;
@@ -247,7 +256,7 @@ static int count_link(struct qk_filehash *f, const char *name, int flags, struct
 		if (leaves && !stat(real, &st) && S_ISDIR(st.st_mode)) {
 			s.kind = QK_FILE_DIR;
 			qk_digest_bytes(real, strlen(real), &s.content);
-			fold(&s);
+			qk_filestate_fold(&s);
 		} else {
 			r = state_at(f, name_of(f, real), flags & ~QK_FILEHASH_FOLLOW, &s, err);
 			if (r)
@@ -298,7 +307,7 @@ static int state_at(struct qk_filehash *f, const char *name, int flags, struct q
 			return qk_fail(err, errno, "stat '%s'", name);
 		if (f->watch)
 			qk_hasher_add(f->watch, "-", 1);
-		fold(ret);
+		qk_filestate_fold(ret);
 		return 0;
 	}
 	if (f->watch)
@@ -321,12 +330,13 @@ static int state_at(struct qk_filehash *f, const char *name, int flags, struct q
 		break;
 	case S_IFDIR:
 		ret->kind = QK_FILE_DIR;
-		r = count_dir(f, name, &st, flags, ret, err);
+		if (!(flags & QK_FILEHASH_SHALLOW))
+			r = count_dir(f, name, &st, flags, ret, err);
 		break;
 	default: ret->kind = QK_FILE_SPECIAL;
 	}
 	if (!r)
-		fold(ret);
+		qk_filestate_fold(ret);
 	return r;
 }
 
@@ -335,6 +345,16 @@ int qk_filehash_get(struct qk_filehash *f, const char *path, int flags, struct q
 {
 	f->depth = 0;
 	return state_at(f, name_of(f, path), flags, ret, err);
+}
+
+static void hash_names(const struct qk_strv *names, struct qk_digest *ret)
+{
+	struct qk_hasher h;
+
+	qk_hasher_init(&h);
+	for (size_t i = 0; i < names->n; i++)
+		qk_hasher_field(&h, names->v[i], strlen(names->v[i]));
+	qk_hasher_done(&h, ret);
 }
 
 int qk_filehash_listing(
@@ -346,7 +366,6 @@ int qk_filehash_listing(
 	struct timespec now = qk_digestcache_clock();
 	qk_autostrv struct qk_strv names = { 0 };
 	struct stat st, after;
-	struct qk_hasher h;
 	int r;
 
 	if (fstatat(f->rootfd, name, &st, 0))
@@ -356,11 +375,50 @@ int qk_filehash_listing(
 	r = list(f, name, true, &names, err);
 	if (r)
 		return r;
-	qk_hasher_init(&h);
-	for (size_t i = 0; i < names.n; i++)
-		qk_hasher_field(&h, names.v[i], strlen(names.v[i]));
-	qk_hasher_done(&h, ret);
+	hash_names(&names, ret);
 	if (!fstatat(f->rootfd, name, &after, 0) && same_file(&st, &after))
 		qk_digestcache_put(f->cache, slot, &st, now, ret);
 	return 0;
+}
+
+int qk_filehash_listing_without(struct qk_filehash *f, const char *path, const char *const *names,
+	size_t n, struct qk_digest *ret, struct qk_err *err)
+{
+	qk_autostrv struct qk_strv all = { 0 }, rest = { 0 };
+	int r;
+
+	if (!n)
+		return qk_filehash_listing(f, path, ret, err);
+	r = list(f, name_of(f, path), true, &all, err);
+	if (r)
+		return r;
+	for (size_t i = 0; i < all.n; i++) {
+		const char *name = all.v[i];
+		size_t len = strlen(name) - 1; /* less the letter for its type */
+		bool left_out = false;
+
+		for (size_t k = 0; k < n && !left_out; k++)
+			left_out = strlen(names[k]) == len && !memcmp(names[k], name, len);
+		if (!left_out)
+			qk_strv_push(&rest, name);
+	}
+	hash_names(&rest, ret);
+	return 0;
+}
+
+/* What stat says of a file that is none: the same every time, and settled long ago. */
+static const struct stat no_file;
+
+void qk_filehash_remember(struct qk_filehash *f, const char *name, const struct qk_digest *d)
+{
+	qk_autofree char *slot = qk_asprintf("//fact/%s", name);
+
+	qk_digestcache_put(f->cache, slot, &no_file, qk_digestcache_clock(), d);
+}
+
+bool qk_filehash_recall(struct qk_filehash *f, const char *name, struct qk_digest *ret)
+{
+	qk_autofree char *slot = qk_asprintf("//fact/%s", name);
+
+	return qk_digestcache_find(f->cache, slot, &no_file, ret);
 }

@@ -38,6 +38,9 @@ struct qk_filestate {
 	struct qk_digest digest;
 };
 
+/* Fills in digest from the other fields. */
+void qk_filestate_fold(struct qk_filestate *s);
+
 struct qk_filehash;
 
 enum {
@@ -48,6 +51,8 @@ enum {
 	QK_FILEHASH_FOLLOW = 1 << 1,
 	/* Nothing is read nor looked up: for a watch alone. States have no content. */
 	QK_FILEHASH_STAT = 1 << 2,
+	/* What is at the path alone: a link counts by its text, a directory by being one. */
+	QK_FILEHASH_SHALLOW = 1 << 3,
 };
 
 /*
@@ -69,11 +74,25 @@ int qk_filehash_get(struct qk_filehash *f, const char *path, int flags, struct q
 int qk_filehash_listing(
 	struct qk_filehash *f, const char *path, struct qk_digest *ret, struct qk_err *err);
 
+/* The same without the n names, in any order. */
+int qk_filehash_listing_without(struct qk_filehash *f, const char *path, const char *const *names,
+	size_t n, struct qk_digest *ret, struct qk_err *err);
+
+/*
+ * Small facts kept beside the digests, under names that no file has: qk_filehash_recall gives what
+ * was last remembered for the name. Like all of the cache they may be lost at any time.
+ */
+void qk_filehash_remember(struct qk_filehash *f, const char *name, const struct qk_digest *d);
+bool qk_filehash_recall(struct qk_filehash *f, const char *name, struct qk_digest *ret);
+
 /*
  * While a watch is set, what stat says of every file looked at is added to it: equal digests before
  * and after mean that none of them was touched in between. NULL ends it.
  */
 void qk_filehash_watch(struct qk_filehash *f, struct qk_hasher *watch);
+
+/* Takes up what other processes did to the cache's file: for one that lives long. */
+void qk_filehash_refresh(struct qk_filehash *f);
 
 /* How many files were read since _new, and their bytes: what the cache did not save. */
 void qk_filehash_cost(const struct qk_filehash *f, uint64_t *files, uint64_t *bytes);

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 struct kept {
@@ -160,6 +161,25 @@ static uint64_t drop_unnamed(struct qk_store *s, kept_vec *blobs)
 	return freed;
 }
 
+/*
+ * Path sets that no entry has been found by for longer than the longest unused entry left: what they
+ * led to is gone. Their use is noted once a day.
+ */
+static uint64_t drop_old_sets(struct qk_store *s, kept_vec *sets, const kept_vec *entries, uint64_t total,
+	uint64_t limit)
+{
+	time_t oldest = time(NULL);
+	uint64_t freed = 0;
+
+	for (size_t i = 0; i < entries->n; i++)
+		if (entries->v[i].bytes && entries->v[i].used.tv_sec < oldest)
+			oldest = entries->v[i].used.tv_sec;
+	for (size_t i = 0; i < sets->n; i++)
+		if (sets->v[i].used.tv_sec + 2 * 86400 < oldest || (limit && total - freed > limit))
+			freed += drop(s, "sets", &sets->v[i]);
+	return freed;
+}
+
 /* Drops the entry and what only it named. */
 static uint64_t drop_entry(struct qk_store *s, struct kept *entry, kept_vec *blobs)
 {
@@ -189,20 +209,21 @@ static uint64_t sum(const kept_vec *v)
 	return bytes;
 }
 
-static void report(const kept_vec *entries, const kept_vec *blobs, struct qk_store_usage *ret)
+static void report(const kept_vec *entries, const kept_vec *blobs, const kept_vec *sets,
+	struct qk_store_usage *ret)
 {
 	*ret = (struct qk_store_usage){ 0 };
 	for (size_t i = 0; i < entries->n; i++)
 		ret->entries += entries->v[i].bytes > 0;
 	for (size_t i = 0; i < blobs->n; i++)
 		ret->blobs += blobs->v[i].bytes > 0;
-	ret->bytes = sum(entries) + sum(blobs);
+	ret->bytes = sum(entries) + sum(blobs) + sum(sets);
 }
 
 int qk_store_prune(
 	struct qk_store *s, uint64_t limit, struct qk_store_usage *ret, struct qk_err *err)
 {
-	kept_vec entries = { 0 }, blobs = { 0 };
+	kept_vec entries = { 0 }, blobs = { 0 }, sets = { 0 };
 	uint64_t total;
 	int r;
 
@@ -212,62 +233,31 @@ int qk_store_prune(
 	r = list_room(s, "entries", &entries, err);
 	if (!r)
 		r = list_room(s, "blobs", &blobs, err);
+	if (!r)
+		r = list_room(s, "sets", &sets, err);
 	if (r)
 		goto out;
 	if (blobs.n)
 		qsort(blobs.v, blobs.n, sizeof(*blobs.v), by_name);
 	if (entries.n)
 		qsort(entries.v, entries.n, sizeof(*entries.v), by_use);
+	if (sets.n)
+		qsort(sets.v, sets.n, sizeof(*sets.v), by_use);
 	for (size_t i = 0; i < entries.n; i++)
 		if (!refer(s, &entries.v[i], &blobs))
 			drop(s, "entries", &entries.v[i]);
-	total = sum(&entries) + sum(&blobs) - drop_unnamed(s, &blobs);
+	total = sum(&entries) + sum(&blobs) - drop_unnamed(s, &blobs) + sum(&sets);
 	for (size_t i = 0; i < entries.n && limit && total > limit; i++)
 		if (entries.v[i].bytes)
 			total -= drop_entry(s, &entries.v[i], &blobs);
+	total -= drop_old_sets(s, &sets, &entries, total, limit);
 	qk_storedir_set_count(s, total);
 	if (ret)
-		report(&entries, &blobs, ret);
+		report(&entries, &blobs, &sets, ret);
 out:
 	qk_vec_release(&entries);
 	qk_vec_release(&blobs);
+	qk_vec_release(&sets);
 	qk_storedir_lock(s, LOCK_UN);
 	return r;
-}
-
-char *qk_store_dir(const char *root, const char *env, const char *configured)
-{
-	const char *dir = env && *env ? env : configured && *configured ? configured : ".qk/cache";
-
-	return qk_path_join(root, dir);
-}
-
-int qk_store_parse_size(const char *text, uint64_t *ret, struct qk_err *err)
-{
-	static const char units[] = "kmgt";
-	const char *unit;
-	uint64_t factor = 1;
-	char *end;
-	double n;
-
-	if (!isdigit((unsigned char)*text))
-		return qk_fail(err, -EINVAL, "size '%s': a number is missing", text);
-	n = strtod(text, &end);
-	while (*end == ' ')
-		end++;
-	unit = *end ? strchr(units, tolower((unsigned char)*end)) : NULL;
-	if (unit) {
-		factor <<= 10 * (unit - units + 1);
-		end++;
-		if (*end == 'i')
-			end++;
-	}
-	if (tolower((unsigned char)*end) == 'b')
-		end++;
-	if (*end)
-		return qk_fail(err, -EINVAL, "size '%s': say it as 500M, 2G, 1.5T or bytes", text);
-	if (n * (double)factor >= 1e18)
-		return qk_fail(err, -EINVAL, "size '%s' is too large", text);
-	*ret = (uint64_t)(n * (double)factor);
-	return 0;
 }

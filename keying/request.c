@@ -31,6 +31,10 @@ enum request_tag {
 	TAG_FASTLANE,
 	TAG_TASK,
 	TAG_PROJECT,
+	TAG_CACHING = 40,
+	TAG_SYSTEM_READS,
+	TAG_CACHE_LIMIT,
+	TAG_CACHE_DIR,
 	TAG_LISTS = 64, /* + enum qk_list */
 };
 
@@ -82,6 +86,12 @@ void qk_request_write(const struct qk_request *r, struct qk_buf *out)
 		qk_record_put(out, TAG_TASK, r->task, r->task_len);
 	if (r->project)
 		qk_record_putstr(out, TAG_PROJECT, r->project);
+	if (r->caching) {
+		qk_record_putnum(out, TAG_CACHING, r->caching);
+		qk_record_putnum(out, TAG_SYSTEM_READS, r->system_reads);
+		qk_record_putnum(out, TAG_CACHE_LIMIT, r->cache_limit);
+		qk_record_putstr(out, TAG_CACHE_DIR, r->cache_dir);
+	}
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		for (size_t i = 0; i < r->lists[l].n; i++)
 			qk_record_putstr(out, TAG_LISTS + l, r->lists[l].v[i]);
@@ -101,6 +111,7 @@ static const char **string_field(struct qk_request *r, unsigned int tag)
 	case TAG_MAKEFILES: return &r->makefiles;
 	case TAG_FASTLANE: return &r->fastlane;
 	case TAG_PROJECT: return &r->project;
+	case TAG_CACHE_DIR: return &r->cache_dir;
 	default: return NULL;
 	}
 }
@@ -117,6 +128,9 @@ static bool number_field(struct qk_request *r, unsigned int tag, uint64_t v)
 	case TAG_BACKEND: r->backend = v; break;
 	case TAG_OFF: r->off = v; break;
 	case TAG_USES_MAKE: r->uses_make = v; break;
+	case TAG_CACHING: r->caching = v; break;
+	case TAG_SYSTEM_READS: r->system_reads = v; break;
+	case TAG_CACHE_LIMIT: r->cache_limit = v; break;
 	default: return false;
 	}
 	return true;
@@ -157,6 +171,8 @@ int qk_request_read(
 		return qk_fail(err, -EBADMSG, "request: a field is missing");
 	if (r->cwd[0] != '/' || r->root[0] != '/' || r->state[0] != '/' || r->run[0] != '/')
 		return qk_fail(err, -EBADMSG, "request: a directory is not absolute");
+	if (r->caching && (!r->cache_dir || r->cache_dir[0] != '/'))
+		return qk_fail(err, -EBADMSG, "request: no directory to cache in");
 	if (r->mode == (enum qk_mode)MODE_NONE)
 		return qk_fail(err, -EBADMSG, "request: no mode that is known");
 	return 0;

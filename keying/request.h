@@ -44,6 +44,14 @@ enum qk_list {
 	QK_N_LISTS,
 };
 
+/* What is to be done about a recipe's result. */
+enum qk_caching {
+	QK_CACHING_RESTORE = 1 << 0, /* take it from the store instead of running */
+	QK_CACHING_STORE = 1 << 1,   /* keep it */
+	QK_CACHING_RECORD = 1 << 2,  /* keep what was looked at */
+	QK_CACHING_EXPLAIN = 1 << 3, /* say why it was not in the store */
+};
+
 extern const char *const qk_list_variables[QK_N_LISTS]; /* "^", "|", "QK_INPUTS" ... */
 
 /* Numbers that are the same for every recipe of a run travel along: one read serves the runner. */
@@ -65,6 +73,10 @@ struct qk_request {
 	const char *fastlane; /* path of the fast lane's library; NULL = recorded without */
 	const char *shell;  /* what the Makefile set as SHELL: words */
 	const char *make;   /* $(MAKE_COMMAND) */
+	uint64_t caching;       /* enum qk_caching */
+	uint64_t system_reads;  /* enum qk_system_reads */
+	uint64_t cache_limit;   /* bytes; 0 = none */
+	const char *cache_dir;  /* absolute; NULL without caching */
 	const char *makefiles; /* MAKEFILES as the user had it; NULL = unset */
 	const char *task; /* a workspace task: its record (keying/taskspec.h); NULL: a recipe */
 	size_t task_len;

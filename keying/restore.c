@@ -224,3 +224,136 @@ int qk_restore(struct qk_store *s, const struct qk_digest *key, const struct qk_
 		unstage(&e->tree, stagefd);
 	return r;
 }
+
+/* What a tree's entries are to become, one letter each. */
+enum plan {
+	PLAN_STAGED = 's', /* to be renamed into place */
+	PLAN_THERE = 't',  /* stands there as stored: gets a new time */
+	PLAN_MADE = 'm',   /* a directory made by us: gets its mode when all is in it */
+	PLAN_NOTHING = '-',
+};
+
+static bool stands_there(const struct qk_treeent *e, struct qk_filehash *f)
+{
+	struct qk_filestate now;
+	struct stat st;
+
+	return e->kind == QK_FILE_REGULAR &&
+	       !fstatat(qk_filehash_rootfd(f), e->path, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISREG(st.st_mode) && (st.st_mode & 07777) == e->mode &&
+	       (uint64_t)st.st_size == e->size && st.st_nlink == 1 &&
+	       !qk_filehash_get(f, e->path, 0, &now, NULL) && qk_digest_eq(&now.content, &e->content);
+}
+
+static void change_name(size_t i, char ret[STAGED_NAME])
+{
+	snprintf(ret, STAGED_NAME, "put-%d-%zu", (int)getpid(), i);
+}
+
+/* 1, 0 if the store has not got a file, or error. */
+static int stage_change(struct qk_store *s, const struct qk_treeent *e, size_t i, int stagefd,
+	struct qk_filehash *f, char *plan, struct qk_err *err)
+{
+	char name[STAGED_NAME];
+
+	*plan = PLAN_NOTHING;
+	if (stands_there(e, f)) {
+		*plan = PLAN_THERE;
+		return 1;
+	}
+	if (e->kind == QK_FILE_DIR)
+		return 1;
+	change_name(i, name);
+	*plan = PLAN_STAGED;
+	if (e->kind == QK_FILE_REGULAR)
+		return stage_file(s, e, stagefd, name, err);
+	if (symlinkat(e->link, stagefd, name))
+		return qk_fail(err, errno, "restore link '%s'", e->path);
+	return 1;
+}
+
+static int put_change(const struct qk_treeent *e, size_t i, int stagefd, struct parent *p, char *plan,
+	struct qk_err *err)
+{
+	const char *base = qk_path_base(e->path);
+	int dir = parent_of(p, e->path, err);
+	char name[STAGED_NAME];
+	struct stat st;
+
+	if (dir < 0)
+		return dir;
+	if (e->kind == QK_FILE_DIR) {
+		if (!mkdirat(dir, base, 0700))
+			*plan = PLAN_MADE;
+		else if (errno != EEXIST || fstatat(dir, base, &st, 0) || !S_ISDIR(st.st_mode))
+			return qk_fail(err, errno, "restore directory '%s'", e->path);
+		return 0;
+	}
+	if (*plan == PLAN_THERE)
+		return utimensat(dir, base, NULL, AT_SYMLINK_NOFOLLOW)
+			       ? qk_fail(err, errno, "restore '%s': its time", e->path)
+			       : 0;
+	change_name(i, name);
+	if (renameat(stagefd, name, dir, base))
+		return qk_fail(err, errno, "restore '%s'", e->path);
+	*plan = PLAN_NOTHING;
+	return 0;
+}
+
+/* Removes one path the command removed; what holds foreign files stays. */
+static int remove_gone(const char *path, struct parent *p, struct qk_err *err)
+{
+	const char *base = qk_path_base(path);
+	struct stat st;
+	int dir;
+
+	if (fstatat(p->rootfd, path, &st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	dir = parent_of(p, path, err);
+	if (dir < 0)
+		return dir;
+	if (!unlinkat(dir, base, 0) || errno == ENOENT)
+		return 0;
+	if (errno == EISDIR && (!unlinkat(dir, base, AT_REMOVEDIR) || errno == ENOTEMPTY || errno == EEXIST))
+		return 0;
+	return qk_fail(err, errno, "remove '%s'", path);
+}
+
+int qk_restore_changes(struct qk_store *s, const struct qk_digest *key, const struct qk_entry *e,
+	struct qk_filehash *f, const char *stage, enum qk_restored *ret, struct qk_err *err)
+{
+	struct parent p = { .rootfd = qk_filehash_rootfd(f), .fd = -1 };
+	qk_autofree char *plan = qk_zalloc(e->tree.n + 1);
+	qk_autofd int stagefd = open(stage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = 1;
+
+	*ret = QK_RESTORED_NOTHING;
+	if (stagefd < 0)
+		return qk_fail(err, errno, "open '%s'", stage);
+	for (size_t i = 0; i < e->tree.n && r > 0; i++)
+		r = stage_change(s, &e->tree.v[i], i, stagefd, f, &plan[i], err);
+	if (!r)
+		qk_store_remove(s, key);
+	if (r > 0) {
+		r = 0;
+		for (size_t i = e->gone.n; i-- > 0 && !r;) /* what lies in a directory comes behind it */
+			r = remove_gone(e->gone.v[i], &p, err);
+		for (size_t i = 0; i < e->tree.n && !r; i++)
+			r = put_change(&e->tree.v[i], i, stagefd, &p, &plan[i], err);
+		for (size_t i = e->tree.n; i-- > 0 && !r;)
+			if (plan[i] == PLAN_MADE &&
+				fchmodat(p.rootfd, e->tree.v[i].path, e->tree.v[i].mode, 0))
+				r = qk_fail(err, errno, "restore directory '%s': chmod", e->tree.v[i].path);
+		if (!r)
+			*ret = QK_RESTORED_WRITTEN;
+	}
+	for (size_t i = 0; i < e->tree.n; i++) {
+		char name[STAGED_NAME];
+
+		change_name(i, name);
+		if (plan[i] == PLAN_STAGED)
+			unlinkat(stagefd, name, 0);
+	}
+	parent_release(&p);
+	return r;
+}

@@ -31,4 +31,13 @@ int qk_restore(struct qk_store *s, const struct qk_digest *key, const struct qk_
 	const struct qk_outputs *o, struct qk_filehash *f, const char *stage, enum qk_restored *ret,
 	struct qk_err *err);
 
+/*
+ * Does again what one command did, and no more: what the entry lists as gone is removed, each file
+ * and link of its tree stands there with the time of now, missing directories are made. All else
+ * stays as it is. stage may be shared by processes. QK_RESTORED_NOTHING: as above, nothing was
+ * touched; after an error the command has to run.
+ */
+int qk_restore_changes(struct qk_store *s, const struct qk_digest *key, const struct qk_entry *e,
+	struct qk_filehash *f, const char *stage, enum qk_restored *ret, struct qk_err *err);
+
 #endif

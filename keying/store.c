@@ -3,7 +3,7 @@
  *
  *   head    "qkentry1", u64 length and digest (16 bytes) of the result, the same of the text
  *   result  one record (base/record.h): KEY, TASK, HOW, DURATION, MADE, OUTPUT or OUTPUT_BLOB and
- *           OUTPUT_SIZE, then the fields of the tree (keying/tree.h)
+ *           OUTPUT_SIZE, GONE and LOOSE one a path, then the fields of the tree (keying/tree.h)
  *   text    the key's fields as text
  *
  * Files up to INLINE_MAX bytes lie in the entry itself, as long as they are few: most results are a
@@ -43,6 +43,8 @@ enum tag { /* apart from those of the tree, which are below 16 */
 	TAG_OUTPUT,
 	TAG_OUTPUT_BLOB,
 	TAG_OUTPUT_SIZE,
+	TAG_GONE,
+	TAG_LOOSE,
 };
 
 struct head {
@@ -59,6 +61,8 @@ static const char magic[8] = { 'q', 'k', 'e', 'n', 't', 'r', 'y', '1' };
 void qk_entry_release(struct qk_entry *e)
 {
 	qk_tree_release(&e->tree);
+	qk_strv_release(&e->gone);
+	qk_strv_release(&e->loose);
 	qk_buf_release(&e->output);
 	free(e->task);
 	free(e->how);
@@ -224,6 +228,10 @@ static int put_entry(struct qk_store *s, const struct qk_digest *key, const stru
 	} else {
 		qk_record_put(&b, TAG_OUTPUT, e->output.s, e->output.len);
 	}
+	for (size_t i = 0; i < e->gone.n; i++)
+		qk_record_putstr(&b, TAG_GONE, e->gone.v[i]);
+	for (size_t i = 0; i < e->loose.n; i++)
+		qk_record_putstr(&b, TAG_LOOSE, e->loose.v[i]);
 	qk_tree_write(tree, &b);
 	if (b.len > entry_max)
 		return qk_fail(err, EFBIG, "store: list of outputs");
@@ -250,7 +258,8 @@ static struct qk_tree shallow(const struct qk_tree *t)
 {
 	struct qk_tree c = { .v = qk_alloc((t->n ? t->n : 1) * sizeof(*t->v)), .n = t->n };
 
-	memcpy(c.v, t->v, t->n * sizeof(*t->v));
+	if (t->n)
+		memcpy(c.v, t->v, t->n * sizeof(*t->v));
 	for (size_t i = 0; i < c.n; i++)
 		c.v[i].data = NULL;
 	return c;
@@ -405,6 +414,13 @@ static int parse_result(const struct qk_digest *key, const struct qk_buf *b, str
 			memcpy(blob->b, f.p, f.n);
 			break;
 		case TAG_OUTPUT_SIZE: *output_size = qk_field_num(&f); break;
+		case TAG_GONE:
+		case TAG_LOOSE:
+			if (!f.n || *f.p == '/' || memchr(f.p, '\0', f.n))
+				return 0;
+			qk_strv_take(f.tag == TAG_GONE ? &ret->gone : &ret->loose,
+				qk_strndup(f.p, f.n));
+			break;
 		default:
 			if (qk_tree_read(&ret->tree, &f))
 				return 0;

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/vec.h"
 #include "keying/digest.h"
 #include "keying/tree.h"
 
@@ -28,6 +29,8 @@ struct qk_store;
 /* One stored result. All strings are owned. */
 struct qk_entry {
 	struct qk_tree tree;  /* the outputs */
+	struct qk_strv gone;  /* paths that it removed (relative, sorted) */
+	struct qk_strv loose; /* paths of the tree that whoever comes next is to remove again */
 	struct qk_buf output; /* what it printed, as keying/capture.h has it */
 	char *task;           /* who made it: for people */
 	char *how;  /* the walls it was made in: "off", "audit", "enforce held-overlay" … */

@@ -14,7 +14,7 @@
 
 static int make_rooms(const char *dir, struct qk_err *err)
 {
-	static const char *const rooms[] = { "entries", "blobs", "claims", "tmp" };
+	static const char *const rooms[] = { "entries", "blobs", "sets", "claims", "tmp" };
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(*rooms) && !r; i++) {
@@ -90,8 +90,14 @@ int qk_storedir_publish(struct qk_store *s, const char *temp, const char *name)
 	snprintf(parent, sizeof(parent), "%s", name);
 	slash = strrchr(parent, '/');
 	*slash = '\0';
-	if (mkdirat(s->fd, parent, 0777) && errno != EEXIST)
-		return -errno;
+	if (mkdirat(s->fd, parent, 0777) && errno == ENOENT) { /* the room itself: an older store */
+		char *room = strchr(parent, '/');
+
+		*room = '\0';
+		(void)mkdirat(s->fd, parent, 0777);
+		*room = '/';
+		(void)mkdirat(s->fd, parent, 0777);
+	}
 	return renameat(s->fd, temp, s->fd, name) ? -errno : 0;
 }
 

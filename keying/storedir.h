@@ -1,8 +1,9 @@
 /*
- * The directory of a store, for store.c and prune.c alone: names, locks, files that appear whole.
+ * The directory of a store, for store.c, pathsets.c and prune.c alone: names, locks, files that appear whole.
  *
  *   DIR/v1/lock            u64 bytes in the store, about; flock: shared while storing, else pruning
  *   DIR/v1/entries/ab/cd…  one file a key (layout in store.c); mtime: when it was last of use
+ *   DIR/v1/sets/ab/cd…     path sets of a weak key (pathsets.c); mtime: about when last of use
  *   DIR/v1/blobs/ab/cd…    one file a content, named by its digest; mode 0444
  *   DIR/v1/claims/abcd…    flock: somebody is making this key's result
  *   DIR/v1/tmp/…           not yet renamed; whatever is here while nobody stores is left from a

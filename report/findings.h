@@ -15,8 +15,8 @@
 struct qk_finding {
 	enum qk_kind kind;
 	const char *path;   /* relative to where the top make started; for LEFT the process */
-	const char *others; /* ORDERING: the target that makes it; WRITERS: the others, ", " between;
-			     * DEPENDENCY: the project it is in */
+	const char **others; /* NULL-terminated; ORDERING: the target that makes it; WRITERS: the others;
+			      * DEPENDENCY: the project it is in; NULL for the other kinds */
 	const char *fix;    /* make syntax; NULL if no line mends it */
 	bool shared;        /* many tasks have it: the text lists it once, at the top */
 };
@@ -26,13 +26,15 @@ enum qk_standing {
 	QK_UNAUDITED,   /* the recording is incomplete; why */
 	QK_UNSANDBOXED, /* ran as it is; why */
 	QK_REFUSED_RUN, /* not run; why */
-	QK_RESTORED,    /* a workspace task taken from the cache: nothing was run */
+	QK_RESTORED,    /* taken from the cache: nothing was run */
 };
 
 struct qk_report_task {
 	const char *name; /* target, relative to where the top make started */
 	enum qk_standing standing;
 	const char *why;
+	const char *uncached; /* why it was not stored; NULL = it was, or was not to be */
+	bool cacheable; /* its lines are looked up or recorded */
 	bool failed;
 	bool workspace; /* a task of the workspace: its fixes are for project.json */
 	QK_VEC(struct qk_finding) findings; /* by kind, then path */
@@ -54,7 +56,7 @@ struct qk_report_shared {
 struct qk_report {
 	struct qk_arena arena;
 	const struct qk_session *session;
-	QK_VEC(struct qk_report_task) tasks; /* in the order in which they started */
+	QK_VEC(struct qk_report_task) tasks; /* as struct qk_tasks has them */
 	QK_VEC(struct qk_report_notice) notices;
 	QK_VEC(struct qk_report_shared) shared; /* by kind, then number of tasks, most first */
 	char *trouble; /* why the logs could not be read to the end; NULL = they could */

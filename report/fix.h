@@ -13,6 +13,9 @@
 
 #include <stdbool.h>
 
+/* "target: prerequisite", both quoted as make wants them. */
+bool qk_fix_prerequisite(struct qk_buf *out, const char *target, const char *prerequisite);
+
 /*
  * For a workspace task, what to add to its target in project.json: `app:build: inputs +=
  * "{projectRoot}/x"`; path is absolute.
@@ -21,9 +24,6 @@ void qk_fix_field(struct qk_buf *out, const struct qk_request *task, const char 
 
 /* `app:build: dependsOn += "lib:gen"` */
 void qk_fix_depends(struct qk_buf *out, const char *task, const char *other);
-
-/* "target: prerequisite", both quoted as make wants them. */
-bool qk_fix_prerequisite(struct qk_buf *out, const char *target, const char *prerequisite);
 
 /* "target: VARIABLE += path", the path as a glob pattern (base/glob.h) that matches it. */
 bool qk_fix_variable(

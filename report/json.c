@@ -58,22 +58,13 @@ static void finding(struct qk_buf *out, const struct qk_finding *f)
 	member(out, f->kind == QK_KIND_LEFT ? "process" : "path", f->path);
 	if (f->kind == QK_KIND_ORDERING) {
 		qk_buf_addstr(out, ", ");
-		member(out, "madeBy", f->others);
+		member(out, "madeBy", f->others[0]);
 	}
 	if (f->kind == QK_KIND_WRITERS) {
-		qk_autofree char *copy = qk_strdup(f->others);
-		const char *sep = "";
-
 		qk_buf_addstr(out, ", \"others\": [");
-		for (char *s = copy, *end; s; s = end) {
-			end = strstr(s, ", ");
-			if (end) {
-				*end = '\0';
-				end += 2;
-			}
-			qk_buf_addstr(out, sep);
-			qk_json_string(out, s);
-			sep = ", ";
+		for (const char **o = f->others; *o; o++) {
+			qk_buf_addstr(out, o == f->others ? "" : ", ");
+			qk_json_string(out, *o);
 		}
 		qk_buf_addch(out, ']');
 	}
@@ -99,16 +90,16 @@ static bool by_project(struct qk_buf *out, const struct qk_report_task *t, const
 			continue;
 		if (!any)
 			qk_buf_addf(out, "%s      \"%s\": {", sep, qk_kinds[f->kind].key);
-		if (!any || strcmp(last, f->others)) {
+		if (!any || strcmp(last, f->others[0])) {
 			qk_buf_addf(out, "%s\n        ", any ? "\n        ]," : "");
-			qk_json_string(out, f->others);
+			qk_json_string(out, f->others[0]);
 			qk_buf_addstr(out, ": [");
 			comma = "";
 		}
 		qk_buf_addf(out, "%s\n          ", comma);
 		finding(out, f);
 		comma = ",";
-		last = f->others;
+		last = f->others[0];
 		any = true;
 	}
 	if (any)
@@ -170,21 +161,51 @@ static void standing(
 	qk_buf_addstr(out, *sep ? "\n  },\n" : "},\n");
 }
 
+static void uncached(struct qk_buf *out, const struct qk_report *rep)
+{
+	const char *sep = "";
+
+	qk_buf_addstr(out, "  \"uncached\": {");
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		if (!rep->tasks.v[i].uncached)
+			continue;
+		qk_buf_addf(out, "%s\n    ", sep);
+		member(out, rep->tasks.v[i].name, rep->tasks.v[i].uncached);
+		sep = ",";
+	}
+	qk_buf_addstr(out, *sep ? "\n  },\n" : "},\n");
+}
+
+static void restored(struct qk_buf *out, const struct qk_report *rep)
+{
+	const char *sep = "";
+
+	qk_buf_addstr(out, "  \"restored\": [");
+	for (size_t i = 0; i < rep->tasks.n; i++) {
+		if (rep->tasks.v[i].standing != QK_RESTORED)
+			continue;
+		qk_buf_addf(out, "%s\n    ", sep);
+		qk_json_string(out, rep->tasks.v[i].name);
+		sep = ",";
+	}
+	qk_buf_addstr(out, *sep ? "\n  ]\n" : "]\n");
+}
+
 void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
 {
 	const struct qk_session *s = rep->session;
 	bool enforce = s->mode == QK_MODE_ENFORCE;
 	const char *sep = "";
 
-	qk_buf_addf(out, "{\n  \"version\": 1,\n  \"mode\": \"%s\",\n  ", enforce ? "enforce" : "audit");
+	qk_buf_addf(out, "{\n  \"version\": 1,\n  \"mode\": \"%s\",\n  ", enforce ? "enforce" : s->mode == QK_MODE_OFF ? "off" : "audit");
 	member(out, "recorder", qk_recorder_name(s->recorder));
 	if (*s->recorder_note) {
 		qk_buf_addstr(out, ",\n  ");
 		member(out, "recorderNote", s->recorder_note);
 	}
 	if (s->recorder == QK_RECORDER_SECCOMP) {
-		qk_buf_addf(out, ",\n  \"fastLane\": %s", *s->fastlane ? "true" : "false");
-		if (*s->fastlane_note) {
+		qk_buf_addf(out, ",\n  \"fastLane\": %s", s->fastlane && *s->fastlane ? "true" : "false");
+		if (s->fastlane_note && *s->fastlane_note) {
 			qk_buf_addstr(out, ",\n  ");
 			member(out, "fastLaneNote", s->fastlane_note);
 		}
@@ -218,14 +239,9 @@ void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
 		member(out, "incomplete", rep->trouble);
 		qk_buf_addstr(out, ",\n");
 	}
-	qk_buf_addstr(out, "  \"packagesUnchecked\": {},\n  \"restored\": [");
-	sep = "";
-	for (size_t i = 0; i < rep->tasks.n; i++) {
-		if (rep->tasks.v[i].standing != QK_RESTORED)
-			continue;
-		qk_buf_addf(out, "%s\n    ", sep);
-		qk_json_string(out, rep->tasks.v[i].name);
-		sep = ",";
-	}
-	qk_buf_addstr(out, *sep ? "\n  ]\n}\n" : "]\n}\n");
+	if (s->caching)
+		uncached(out, rep);
+	qk_buf_addstr(out, "  \"packagesUnchecked\": {},\n");
+	restored(out, rep);
+	qk_buf_addstr(out, "}\n");
 }

@@ -23,7 +23,7 @@ enum qk_fate {
 	QK_FATE_SUBMAKE,     /* a $(MAKE) line: no task, its recipes are */
 	QK_FATE_UNSANDBOXED, /* ran as it is; why says for what reason */
 	QK_FATE_REFUSED,     /* enforce could not hold it: not run */
-	QK_FATE_RESTORED,    /* a workspace task: its result came from the cache */
+	QK_FATE_RESTORED,    /* its result came from the cache: not run */
 };
 
 /* The policy's word on one trace entry. */
@@ -41,6 +41,7 @@ struct qk_result {
 	QK_VEC(struct qk_judged) judged; /* one per trace entry */
 	struct qk_strv declared; /* absolute resolved paths that the dependency file lists */
 	struct qk_strv left;     /* left running */
+	char *uncached;          /* why its result was not stored, where it was to be; else NULL */
 	struct qk_strv stray;    /* written, not applied (enforce) */
 };
 

@@ -21,6 +21,10 @@ enum {
 	TAG_CWD,
 	TAG_FASTLANE,
 	TAG_FASTLANE_NOTE,
+	TAG_CACHING,
+	TAG_SYSTEM_READS,
+	TAG_CACHE_LIMIT,
+	TAG_CACHE_DIR,
 	SESSION_MAX = 1 << 16,
 };
 
@@ -39,8 +43,12 @@ int qk_session_save(const struct qk_session *s, struct qk_err *err)
 	qk_record_putstr(&b, TAG_ROOT, s->root);
 	qk_record_putstr(&b, TAG_STATE, s->state);
 	qk_record_putstr(&b, TAG_CWD, s->cwd);
-	qk_record_putstr(&b, TAG_FASTLANE, s->fastlane);
-	qk_record_putstr(&b, TAG_FASTLANE_NOTE, s->fastlane_note);
+	qk_record_putstr(&b, TAG_FASTLANE, s->fastlane ? s->fastlane : "");
+	qk_record_putstr(&b, TAG_FASTLANE_NOTE, s->fastlane_note ? s->fastlane_note : "");
+	qk_record_putnum(&b, TAG_CACHING, s->caching);
+	qk_record_putnum(&b, TAG_SYSTEM_READS, s->system_reads);
+	qk_record_putnum(&b, TAG_CACHE_LIMIT, s->cache_limit);
+	qk_record_putstr(&b, TAG_CACHE_DIR, s->cache_dir ? s->cache_dir : "");
 	qk_record_end(&b, begin);
 	return qk_write_file(path, b.s, b.len, 0666, err);
 }
@@ -55,7 +63,36 @@ static char **string_field(struct qk_session *s, unsigned int tag)
 	case TAG_CWD: return &s->cwd;
 	case TAG_FASTLANE: return &s->fastlane;
 	case TAG_FASTLANE_NOTE: return &s->fastlane_note;
+	case TAG_CACHE_DIR: return &s->cache_dir;
 	default: return NULL;
+	}
+}
+
+/* 0, or -EBADMSG: a number out of range, a text with a NUL. */
+static int take_field(struct qk_session *s, const struct qk_field *f)
+{
+	char **text = string_field(s, f->tag);
+	uint64_t v = qk_field_num(f);
+
+	if (text) {
+		if (memchr(f->p, '\0', f->n))
+			return -EBADMSG;
+		free(*text);
+		*text = qk_strndup(f->p, f->n);
+		return 0;
+	}
+	switch (f->tag) {
+	case TAG_MODE: s->mode = (enum qk_mode)v; return v > QK_MODE_ENFORCE ? -EBADMSG : 0;
+	case TAG_RECORDER:
+		s->recorder = (enum qk_recorder_kind)v;
+		return v > QK_RECORDER_EBPF ? -EBADMSG : 0;
+	case TAG_BACKEND:
+		s->backend = (enum qk_backend)v;
+		return v > QK_BACKEND_HELD_OVERLAY ? -EBADMSG : 0;
+	case TAG_CACHING: s->caching = (__typeof__(s->caching))v; return 0;
+	case TAG_SYSTEM_READS: s->system_reads = (__typeof__(s->system_reads))v; return 0;
+	case TAG_CACHE_LIMIT: s->cache_limit = v; return 0;
+	default: return 0;
 	}
 }
 
@@ -66,7 +103,7 @@ int qk_session_load(struct qk_session *s, const char *run, struct qk_err *err)
 	struct qk_record rec;
 	struct qk_field f;
 	size_t pos = 0;
-	int ret;
+	int ret, more;
 
 	*s = (struct qk_session){ .run = qk_strdup(run) };
 	ret = qk_read_file(AT_FDCWD, path, SESSION_MAX, &b, err);
@@ -75,23 +112,15 @@ int qk_session_load(struct qk_session *s, const char *run, struct qk_err *err)
 	if (qk_record_next(b.s, b.len, &pos, &rec) <= 0 || qk_field_next(&rec, &f) <= 0 ||
 		f.tag != TAG_MAGIC || !qk_field_is(&f, magic))
 		return qk_fail(err, -EBADMSG, "'%s': not a session of this version", path);
-	while (qk_field_next(&rec, &f) > 0) {
-		char **text = string_field(s, f.tag);
-
-		if (text) {
-			free(*text);
-			*text = qk_strndup(f.p, f.n);
-		} else if (f.tag == TAG_MODE) {
-			s->mode = (enum qk_mode)qk_field_num(&f);
-		} else if (f.tag == TAG_RECORDER) {
-			s->recorder = (enum qk_recorder_kind)qk_field_num(&f);
-		} else if (f.tag == TAG_BACKEND) {
-			s->backend = (enum qk_backend)qk_field_num(&f);
-		}
-	}
-	if (!s->root || !s->state || !s->cwd || !s->recorder_note || !s->backend_note ||
-		!s->fastlane || !s->fastlane_note)
+	while ((more = qk_field_next(&rec, &f)) > 0)
+		if (take_field(s, &f))
+			return qk_fail(err, -EBADMSG, "'%s': field %u is damaged", path, f.tag);
+	if (more < 0)
+		return qk_fail(err, -EBADMSG, "'%s': cut short", path);
+	if (!s->root || !s->state || !s->cwd || !s->recorder_note || !s->backend_note)
 		return qk_fail(err, -EBADMSG, "'%s': a field is missing", path);
+	if (s->root[0] != '/' || s->state[0] != '/' || s->cwd[0] != '/')
+		return qk_fail(err, -EBADMSG, "'%s': a directory is not absolute", path);
 	return 0;
 }
 
@@ -99,6 +128,7 @@ void qk_session_release(struct qk_session *s)
 {
 	free(s->recorder_note);
 	free(s->backend_note);
+	free(s->cache_dir);
 	free(s->root);
 	free(s->state);
 	free(s->run);
@@ -132,7 +162,7 @@ int qk_session_choose(struct qk_session *s, const char *recorder, const char *fa
 	char why[512] = "";
 	int ret = 0;
 
-	if (s->mode != QK_MODE_OFF)
+	if (s->mode != QK_MODE_OFF || s->caching & QK_CACHING_RECORD)
 		ret = qk_recorder_choose_lane(
 			recorder, &s->recorder, &lane, why, sizeof(why), err);
 	if (ret)

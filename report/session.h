@@ -16,8 +16,12 @@ struct qk_session {
 	enum qk_backend backend;
 	char *recorder_note; /* why not a better one; "" if there is nothing to say */
 	char *backend_note;
-	char *fastlane;      /* path of the fast lane's library; "" = recorded without */
-	char *fastlane_note; /* why without; "" where it was not wanted */
+	char *fastlane;      /* path of the fast lane's library; "" or NULL = recorded without */
+	char *fastlane_note; /* why without; "" or NULL where it was not wanted */
+	uint64_t caching;      /* enum qk_caching: what the run does unless a recipe says otherwise */
+	uint64_t system_reads; /* enum qk_system_reads */
+	uint64_t cache_limit;
+	char *cache_dir; /* absolute; "" without caching */
 	char *root, *state, *run;
 	char *cwd; /* where the top make started: names in reports are relative to it */
 };

@@ -29,12 +29,13 @@ struct qk_task {
 	char *why;              /* for the standing that is not AUDITED */
 	unsigned int lines;     /* results that count as a task's */
 	unsigned int submakes, unsandboxed, refused, restored;
+	char *uncached; /* why a line was not stored; NULL = all were, or were not to be */
 	bool failed;
 };
 
 struct qk_tasks {
 	struct qk_arena arena;
-	QK_VEC(struct qk_task *) v; /* in the order of their requests' results */
+	QK_VEC(struct qk_task *) v; /* as each make started them, a sub-make's after the recipe that started it */
 	struct qk_graph *graph;
 	char *trouble;
 };

@@ -1,11 +1,14 @@
 #include "runner/commands.h"
 
+#include "sandbox/processes.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -186,12 +189,34 @@ static void serve(struct running *r)
 	}
 }
 
+/* What commands left behind that were ended, from outside or by the failing of one beside them. */
+static void end_leftovers(void)
+{
+	static const int signals[] = { SIGTERM, SIGKILL, SIGKILL, SIGKILL };
+
+	for (size_t round = 0; round < sizeof(signals) / sizeof(*signals); round++) {
+		struct timespec pause = { 0, 20 * 1000 * 1000 };
+		struct qk_pids pids = { 0 };
+
+		qk_processes_below(&pids, 0);
+		for (size_t i = 0; i < pids.n; i++)
+			kill(pids.v[i], signals[round]);
+		if (!pids.n)
+			return;
+		qk_vec_release(&pids);
+		nanosleep(&pause, NULL);
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+	}
+}
+
 int qk_commands_run(struct qk_commands *c, struct qk_err *err)
 {
 	struct running r = { .c = c, .signals = -1, .watched = -1 };
 	size_t n = c->spec->commands.n;
 	int ret = take_signals(&r, err);
 
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that what is left can be found */
 	if (c->until)
 		r.watched = (int)syscall(SYS_pidfd_open, c->until, 0);
 	for (size_t i = 0; i < n && !ret && !c->status && !c->interrupted; i++) {
@@ -208,6 +233,8 @@ int qk_commands_run(struct qk_commands *c, struct qk_err *err)
 		signal_all(&r, SIGTERM);
 		serve(&r);
 	}
+	if (c->interrupted || (c->spec->parallel && c->status))
+		end_leftovers();
 	qk_relay_started(c->relay);
 	c->left = qk_relay_finish(c->relay);
 	sigprocmask(SIG_SETMASK, &r.mask, NULL);

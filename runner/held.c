@@ -118,7 +118,8 @@ static void settle(struct holding *o, const struct qk_run_result *ran, int *stat
 	struct qk_settled settled = { 0 };
 	struct qk_err err = QK_ERR_INIT;
 
-	if (qk_walls_settle(&o->walls, ran->interrupted, &settled, &err)) {
+	/* stopping is how a continuous task ends: what it wrote holds */
+	if (qk_walls_settle(&o->walls, ran->interrupted && !o->h->spec->continuous, &settled, &err)) {
 		fprintf(stderr, "qk: %s: %s\n", o->h->spec->id, err.msg);
 		if (!*status)
 			*status = QK_TASK_FAILED << 8;
@@ -222,6 +223,7 @@ void qk_held_run(void *held, size_t i)
 		.tmpdir = r->run,
 		.fastlane = r->fastlane,
 		.end_leftovers = r->mode == QK_MODE_ENFORCE,
+		.policy = h->policy,
 	};
 	int status;
 

@@ -6,6 +6,7 @@
 #include "report/declare.h"
 #include "report/result.h"
 #include "runner/env.h"
+#include "runner/recipe-cache.h"
 #include "runner/scratch.h"
 #include "runner/shell.h"
 #include "sandbox/run.h"
@@ -258,6 +259,8 @@ static void __attribute__((noreturn)) give_up(struct task *t, const struct qk_er
 		refuse(t, err, " (QK_SANDBOX = off for this target runs it unsandboxed)");
 	t->result.why = qk_strdup(err->msg);
 	t->result.fate = QK_FATE_UNSANDBOXED;
+	if (t->req->caching && !t->result.uncached)
+		t->result.uncached = qk_strdup(err->msg);
 	append_result(t);
 	qk_task_exec(t->argv.v, t->env.v, t->req->make);
 }
@@ -293,6 +296,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	struct task t = { .req = r };
 	struct qk_err err = QK_ERR_INIT;
 	struct qk_run_result ran = { 0 };
+	struct qk_recipe_cache cache;
 	struct qk_run_spec spec = {
 		.recorder = (enum qk_recorder_kind)r->recorder,
 		.tmpdir = r->run,
@@ -301,7 +305,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 		.policy = &t.policy,
 	};
 	const char *line = qk_shell_line(argv_in);
-	int status;
+	int status, failed;
 
 	qk_result_init(&t.result, r->make_pid, r->offset);
 	qk_shell_argv(&t.argv, r->shell, argv_in);
@@ -312,6 +316,9 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	qk_env_task(&t.env, r, self);
 	if (r->off)
 		exec_plainly(&t, QK_FATE_UNSANDBOXED, "QK_SANDBOX = off");
+	if (r->mode == QK_MODE_OFF && !r->caching)
+		exec_plainly(&t, QK_FATE_UNSANDBOXED, NULL);
+	qk_recipe_cache_find(&cache, r, &t.result, &t.argv, &t.env);
 	if (empty_scratches(&t, &err))
 		refuse(&t, &err, ""); /* audit has no say: it is the declaration that is wrong */
 	declare_all(&t);
@@ -326,10 +333,14 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	}
 	spec.argv = t.argv.v;
 	spec.envp = t.env.v;
-	qk_strv_push(&t.result.trace.roots, r->root);
+	qk_recipe_cache_begin(&cache, &spec);
+	if (!cache.record) /* for the cache all counts */
+		qk_strv_push(&t.result.trace.roots, r->root);
 	if (r->recorder == QK_RECORDER_NONE)
 		qk_trace_lost(&t.result.trace, "no recorder works on this host");
-	if (qk_run(&spec, &t.result.trace, &ran, &err))
+	failed = qk_run(&spec, &t.result.trace, &ran, &err);
+	qk_recipe_cache_ended(&cache, &ran);
+	if (failed)
 		give_up(&t, &err);
 	status = ran.status;
 	if (ran.exec_errno) {
@@ -339,6 +350,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	take_new_depfiles(&t);
 	if (spec.walls)
 		settle(&t, &ran, &status);
+	qk_recipe_cache_finish(&cache, &t.policy, status);
 	qk_result_judge(&t.result, &t.policy);
 	t.result.status = status;
 	for (size_t i = 0; i < ran.left.n; i++)

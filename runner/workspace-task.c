@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +34,8 @@
 struct wtask {
 	const struct qk_request *req;
 	struct qk_taskspec spec;
+	const char *groups; /* the paths of file groups, mapped */
+	size_t groups_len;
 	struct qk_policy policy;
 	struct qk_filehash *hash;
 	struct qk_store *store; /* NULL: nothing is looked up or stored */
@@ -90,6 +93,36 @@ static int run_runtimes(struct wtask *t, struct qk_err *err)
 	return 0;
 }
 
+/* Makes the paths of groups known: of those that have to be counted, or of all. */
+static int load_groups(struct wtask *t, bool all)
+{
+	for (size_t i = 0; i < t->spec.parts.list.n; i++) {
+		struct qk_filegroup *g = t->spec.parts.list.v[i].files;
+
+		if (g && (all || !g->known) &&
+			qk_filegroup_load(g, &t->spec.parts.arena, t->groups, t->groups_len))
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static void map_groups(struct wtask *t)
+{
+	qk_autofree char *path = qk_asprintf("%s/groups.%llu", t->req->run,
+		(unsigned long long)t->req->make_pid);
+	qk_autofd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *p;
+
+	if (fd < 0 || fstat(fd, &st) || !st.st_size)
+		return;
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return;
+	t->groups = p;
+	t->groups_len = (size_t)st.st_size;
+}
+
 static void make_key(struct wtask *t)
 {
 	struct qk_err err = QK_ERR_INIT;
@@ -97,6 +130,11 @@ static void make_key(struct wtask *t)
 
 	if (t->spec.unkeyed || !t->spec.parts.list.n) {
 		uncache(t, t->spec.unkeyed ? t->spec.unkeyed : "it has no key");
+		return;
+	}
+	map_groups(t);
+	if (load_groups(t, false)) {
+		uncache(t, "the list of its inputs is damaged");
 		return;
 	}
 	if (!t->hash || qk_parts_hash(&t->spec.parts, t->hash, 0, &err) || run_runtimes(t, &err)) {
@@ -120,6 +158,8 @@ static void make_key(struct wtask *t)
 /* What the key holds is as it was when it was made. */
 static bool inputs_stayed(struct wtask *t)
 {
+	if (load_groups(t, true))
+		return false;
 	for (size_t i = 0; i < t->spec.parts.list.n; i++) {
 		const struct qk_part *part = &t->spec.parts.list.v[i];
 		struct qk_digest now;
@@ -289,6 +329,8 @@ static void keep(struct wtask *t)
 static void __attribute__((noreturn)) fail(struct wtask *t, const char *what)
 {
 	fprintf(stderr, "qk: %s: %s\n", t->spec.id, what);
+	if (t->req->mode != QK_MODE_OFF)
+		leave_result(t, QK_FATE_REFUSED, what);
 	leave_status(t, QK_STATUS_RAN, QK_TASK_FAILED << 8);
 	_exit(QK_TASK_FAILED);
 }

@@ -167,7 +167,8 @@ static void serve(struct running *r, bool tree, int ms)
 	end.tv_sec += ms / 1000;
 	end.tv_nsec += ms % 1000 * 1000000L;
 	for (;;) {
-		struct pollfd p = { -1, POLLIN, 0 };
+		struct pollfd p[1 + QK_RUN_WATCHES] = { { -1, POLLIN, 0 } };
+		unsigned int n_watches = r->spec->n_watches;
 		bool was_interrupted = r->ret->interrupted;
 		int left = ms < 0 ? -1 : ms_until(&end), n;
 
@@ -179,14 +180,20 @@ static void serve(struct running *r, bool tree, int ms)
 		if (tree && (!left || (!was_interrupted && r->ret->interrupted)))
 			return;
 		if (r->seccomp)
-			p.fd = r->seccomp->listener;
+			p[0].fd = r->seccomp->listener;
 		else if (r->strace)
-			p.fd = r->strace->fd;
+			p[0].fd = r->strace->fd;
+		for (unsigned int i = 0; i < n_watches; i++)
+			p[1 + i] = (struct pollfd){ r->spec->watches[i].fd, POLLIN, 0 };
 		wait = (struct timespec){ left / 1000, left % 1000 * 1000000L };
-		n = ppoll(&p, 1, left < 0 ? NULL : &wait, r->waiting);
+		n = ppoll(p, 1 + n_watches, left < 0 ? NULL : &wait, r->waiting);
 		if (n <= 0)
 			continue;
-		serve_recorder(r, p.revents);
+		if (p[0].revents)
+			serve_recorder(r, p[0].revents);
+		for (unsigned int i = 0; i < n_watches; i++)
+			if (p[1 + i].revents)
+				r->spec->watches[i].ready(&r->spec->watches[i]);
 	}
 }
 

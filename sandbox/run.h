@@ -18,6 +18,13 @@
 
 #include <stdbool.h>
 
+/* A descriptor looked after while the command runs: ready is called when something can be read. */
+struct qk_run_watch {
+	int fd; /* -1: not any more */
+	void (*ready)(struct qk_run_watch *w);
+	void *arg;
+};
+
 struct qk_run_spec {
 	char *const *argv;
 	char *const *envp;
@@ -27,6 +34,8 @@ struct qk_run_spec {
 					   to (doorman.h). NULL: it only records */
 	const char *tmpdir; /* existing directory for a recorder's files (the run directory) */
 	const char *fastlane; /* path of fastlane.so, for the seccomp recorder; NULL: no fast lane */
+	struct qk_run_watch *watches; /* up to QK_RUN_WATCHES */
+	unsigned int n_watches;
 	bool end_leftovers; /* enforce: end what the command leaves running; else let it live */
 };
 
@@ -37,6 +46,8 @@ struct qk_run_result {
 	bool interrupted;     /* this process was sent SIGINT, SIGTERM, SIGHUP or SIGQUIT meanwhile */
 	struct qk_strv left;  /* processes left running: "sleep 1000 (pid 123)" */
 };
+
+enum { QK_RUN_WATCHES = 4 };
 
 /*
  * t is initialised by the caller, with its roots. Negative only if the command could not be

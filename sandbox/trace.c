@@ -20,11 +20,12 @@ enum { TAG_VERSION = 1, TAG_INCOMPLETE, TAG_ENTRY, TAG_MOVED };
 enum { FORMAT = 1, PATH_MAX_BYTES = 1 << 16 };
 
 enum {
-	ALL_FLAGS = 2 * QK_T_READ_OWN - 1,
+	ALL_FLAGS = 2 * QK_T_KEPT - 1,
 	/* any of these says that something is there, unless REMOVED says that it is gone again */
 	SEEN = QK_T_READ | QK_T_EXEC | QK_T_LISTED | QK_T_FOLLOWED | QK_T_PRESENT | QK_T_WRITTEN |
 	       QK_T_META | QK_T_READ_OWN,
 	LOOKS = QK_T_READ | QK_T_EXEC | QK_T_LISTED | QK_T_FOLLOWED | QK_T_PRESENT,
+	TAKEN_OVER = QK_T_WANTED | QK_T_KEPT,
 };
 
 struct slot {
@@ -174,6 +175,8 @@ static void apply(struct qk_trace *t, enum qk_event ev, const char *path, bool c
 		return;
 	if (ev == QK_EV_PRESENT && !flags && !t->lookups)
 		return;
+	if ((ev == QK_EV_WANT && !flags) || (ev == QK_EV_KEEP && !t->lookups))
+		return;
 	if (!flags)
 		flags = find_or_add(t, path);
 	switch (ev) {
@@ -186,7 +189,9 @@ static void apply(struct qk_trace *t, enum qk_event ev, const char *path, bool c
 	case QK_EV_FOLLOW: look(flags, QK_T_FOLLOWED, true); break;
 	case QK_EV_PRESENT: look(flags, QK_T_PRESENT, t->lookups); break;
 	case QK_EV_ABSENT: *flags |= QK_T_ABSENT; break;
-	case QK_EV_META: *flags |= QK_T_META; break;
+	case QK_EV_WANT: *flags |= *flags & QK_T_ABSENT && !(*flags & QK_T_WRITTEN) ? QK_T_WANTED : 0; break;
+	case QK_EV_META: *flags |= QK_T_META; /* fall through */
+	case QK_EV_KEEP: *flags |= t->lookups && !(*flags & QK_T_WRITTEN) ? QK_T_KEPT : 0; break;
 	case QK_EV_WRITE: change(flags, !came_along); break;
 	case QK_EV_CREATE:
 		change(flags, false);
@@ -196,6 +201,7 @@ static void apply(struct qk_trace *t, enum qk_event ev, const char *path, bool c
 		change(flags, false);
 		*flags |= QK_T_DIR;
 		break;
+	case QK_EV_RMDIR: *flags |= QK_T_DIR; /* fall through */
 	case QK_EV_REMOVE:
 		change(flags, !came_along);
 		*flags |= QK_T_REMOVED;
@@ -214,7 +220,9 @@ void qk_trace_event(struct qk_trace *t, enum qk_event ev, const char *path)
 	case QK_EV_LIST:
 	case QK_EV_FOLLOW:
 	case QK_EV_PRESENT:
-	case QK_EV_ABSENT: apply(t, ev, came_along ? former.s : path, false); break;
+	case QK_EV_ABSENT:
+	case QK_EV_WANT:
+	case QK_EV_KEEP: apply(t, ev, came_along ? former.s : path, false); break;
 	default: apply(t, ev, path, came_along); break;
 	}
 }
@@ -331,9 +339,9 @@ static uint32_t follow_up(uint32_t a, uint32_t b)
 	if (a & QK_T_WRITTEN) { /* what the later command saw was the earlier one's work */
 		if (b & (LOOKS & ~(uint32_t)QK_T_PRESENT))
 			b |= QK_T_READ_OWN;
-		b &= ~(uint32_t)(LOOKS | QK_T_ABSENT | QK_T_CREATED);
+		b &= ~(uint32_t)(LOOKS | TAKEN_OVER | QK_T_ABSENT | QK_T_CREATED);
 	} else if (a & SEEN) {
-		b &= ~(uint32_t)QK_T_ABSENT;
+		b &= ~(uint32_t)(QK_T_ABSENT | QK_T_WANTED);
 	}
 	r = a | b;
 	if (b & (SEEN & ~(uint32_t)QK_T_META) && !(b & QK_T_REMOVED))
@@ -388,6 +396,28 @@ void qk_trace_append(struct qk_trace *t, const struct qk_trace *later)
 		remember_move(t, later->index->moved.v[i].from, later->index->moved.v[i].to);
 	if (later->incomplete)
 		qk_trace_lost(t, "%s", later->incomplete);
+}
+
+void qk_trace_narrow(struct qk_trace *t, const char *root)
+{
+	const uint32_t looks = QK_T_PRESENT | QK_T_ABSENT | TAKEN_OVER;
+	size_t n = 0;
+
+	HASH_CLEAR(hh, t->index->slots);
+	for (size_t i = 0; i < t->entries.n; i++) {
+		struct qk_trace_entry e = t->entries.v[i];
+		struct slot *s;
+
+		e.flags &= ~looks;
+		if (!qk_path_under(e.path, root) || !(e.flags & ~(uint32_t)(QK_T_DIR | QK_T_REMOVED)))
+			continue;
+		s = qk_arena_alloc(&t->arena, sizeof(*s));
+		s->path = e.path;
+		s->at = n;
+		t->entries.v[n++] = e;
+		HASH_ADD_KEYPTR(hh, t->index->slots, s->path, strlen(s->path), s);
+	}
+	t->entries.n = n;
 }
 
 void qk_trace_write(const struct qk_trace *t, struct qk_buf *out)

@@ -25,12 +25,15 @@ enum qk_event {
 	QK_EV_WRITE,  /* opened for writing or truncated, an existing file (O_RDWR: READ comes first) */
 	QK_EV_CREATE, /* a file, node, socket or link made where nothing was */
 	QK_EV_MKDIR,  /* a directory made */
-	QK_EV_REMOVE, /* unlinked, rmdir */
+	QK_EV_REMOVE, /* unlinked */
+	QK_EV_RMDIR,
 	QK_EV_META,   /* mode, owner or extended attributes changed */
 	QK_EV_LIST,   /* a directory opened for reading */
 	QK_EV_FOLLOW, /* a symbolic link passed on the way to something else */
 	QK_EV_PRESENT, /* looked up and found, contents not read */
 	QK_EV_ABSENT,  /* looked up in vain */
+	QK_EV_WANT,    /* after ABSENT: it was to be opened for reading */
+	QK_EV_KEEP,    /* before WRITE or CREATE: what stood there, if anything, is not cut off first */
 };
 
 /* What is known of one path after the last event. */
@@ -47,6 +50,9 @@ enum qk_touch {
 	QK_T_DIR = 1 << 9,      /* is, or last was, a directory */
 	QK_T_META = 1 << 10,
 	QK_T_READ_OWN = 1 << 11, /* read after the task wrote it */
+	/* Only where look-ups are kept: what a change of the task's own took over from before. */
+	QK_T_WANTED = 1 << 12, /* ABSENT, and its contents would have been read */
+	QK_T_KEPT = 1 << 13,   /* changed with its contents, if there were any, left in */
 };
 
 struct qk_trace_entry {
@@ -82,6 +88,12 @@ const struct qk_trace_entry *qk_trace_find(const struct qk_trace *t, const char 
 
 /* Adds a later command's trace of the same task to an earlier one's. */
 void qk_trace_append(struct qk_trace *t, const struct qk_trace *later);
+
+/*
+ * Drops what audit does not keep: paths outside root, and looks that led to nothing. For a trace
+ * recorded with look-ups that is to be judged.
+ */
+void qk_trace_narrow(struct qk_trace *t, const char *root);
 
 /* One record field's worth of bytes, and back. Reading checks everything: -EBADMSG. */
 void qk_trace_write(const struct qk_trace *t, struct qk_buf *out);

@@ -49,7 +49,7 @@ static int known_there(const struct qk_witness *w, const char *path)
 		return -1;
 	if (e->flags & QK_T_REMOVED)
 		return 0;
-	return e->flags & ~(uint32_t)QK_T_ABSENT ? 1 : 0;
+	return e->flags & ~(uint32_t)(QK_T_ABSENT | QK_T_WANTED | QK_T_KEPT) ? 1 : 0;
 }
 
 /* Whether the file that stands at path now was born since the command began, or is gone again. */
@@ -95,16 +95,21 @@ static void opened(
 	bool reads = mode != O_WRONLY && !(mode == O_RDWR && flags & O_TRUNC);
 	bool writes = mode != O_RDONLY || flags & O_TRUNC;
 	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+	bool keeps = writes && !(flags & O_TRUNC) && !exclusive;
 	struct qk_place *p = &w->a;
 
 	resolve(w, d, flags & O_NOFOLLOW || exclusive ? QK_RESOLVE_NOFOLLOW : 0);
 	if (o->err || flags & O_PATH || (flags & O_TMPFILE) == O_TMPFILE) {
 		seen(w, p, o->err);
+		if (reads && !(flags & O_PATH))
+			event(w, QK_EV_WANT, p);
 		return;
 	}
 	if (o->opened)
 		take_opened(p, o->opened);
 	if (flags & O_CREAT && (exclusive || !was_there(w, p->path.s))) {
+		if (keeps)
+			event(w, QK_EV_KEEP, p);
 		event(w, QK_EV_CREATE, p);
 		return;
 	}
@@ -114,6 +119,8 @@ static void opened(
 	}
 	if (reads)
 		event(w, QK_EV_READ, p);
+	if (keeps)
+		event(w, QK_EV_KEEP, p);
 	if (writes)
 		event(w, QK_EV_WRITE, p);
 }
@@ -137,7 +144,7 @@ static void renamed(struct qk_witness *w, const struct qk_deed *d)
 static void removed(struct qk_witness *w, const struct qk_deed *d)
 {
 	resolve(w, d, QK_RESOLVE_NOFOLLOW);
-	event(w, QK_EV_REMOVE, &w->a);
+	event(w, d->op == QK_CALL_RMDIR || d->flags & AT_REMOVEDIR ? QK_EV_RMDIR : QK_EV_REMOVE, &w->a);
 	qk_resolver_forget(&w->resolver);
 }
 
@@ -201,7 +208,10 @@ void qk_witness_done(struct qk_witness *w, const struct qk_deed *d, const struct
 	}
 	switch (d->op) {
 	case QK_CALL_EXEC: qk_witness_exec(w, d, &w->a); return;
-	case QK_CALL_TRUNCATE: ev = QK_EV_WRITE; break;
+	case QK_CALL_TRUNCATE:
+		event(w, QK_EV_KEEP, &w->a);
+		ev = QK_EV_WRITE;
+		break;
 	case QK_CALL_META:
 	case QK_CALL_META_LINK: ev = QK_EV_META; break;
 	case QK_CALL_MKDIR: ev = QK_EV_MKDIR; break;

@@ -172,6 +172,7 @@ static void do_open(struct qk_witness *w, const struct qk_deed *d, uint64_t flag
 	bool reads = mode != O_WRONLY && !(mode == O_RDWR && flags & O_TRUNC);
 	bool writes = mode != O_RDONLY || flags & O_TRUNC;
 	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+	bool keeps = writes && !(flags & O_TRUNC) && !exclusive;
 	const struct qk_place *p = &w->a;
 
 	resolve(w, d, how_to_open(flags));
@@ -180,10 +181,14 @@ static void do_open(struct qk_witness *w, const struct qk_deed *d, uint64_t flag
 		return;
 	}
 	if (p->err) {
-		if (flags & O_CREAT && can_make(w, d->pid, p))
+		if (flags & O_CREAT && can_make(w, d->pid, p)) {
+			if (keeps)
+				event(w, QK_EV_KEEP, p);
 			event(w, QK_EV_CREATE, p);
-		else
+		} else {
 			seen(w, p);
+			event(w, QK_EV_WANT, p);
+		}
 		return;
 	}
 	if (exclusive || S_ISLNK(p->st.st_mode) ||
@@ -200,6 +205,8 @@ static void do_open(struct qk_witness *w, const struct qk_deed *d, uint64_t flag
 	} else {
 		if (reads)
 			event(w, QK_EV_READ, p);
+		if (keeps)
+			event(w, QK_EV_KEEP, p);
 		if (writes)
 			event(w, QK_EV_WRITE, p);
 	}
@@ -401,7 +408,7 @@ static void do_remove(struct qk_witness *w, const struct qk_deed *d, bool dir)
 		seen(w, &w->a);
 		return;
 	}
-	event(w, QK_EV_REMOVE, &w->a);
+	event(w, dir ? QK_EV_RMDIR : QK_EV_REMOVE, &w->a);
 	if (dir || S_ISLNK(w->a.st.st_mode))
 		qk_resolver_forget(&w->resolver);
 }
@@ -409,10 +416,12 @@ static void do_remove(struct qk_witness *w, const struct qk_deed *d, bool dir)
 static void do_truncate(struct qk_witness *w, const struct qk_deed *d)
 {
 	resolve(w, d, 0);
-	if (!w->a.err && S_ISREG(w->a.st.st_mode) && may(d->pid, &w->a, W_OK))
+	if (!w->a.err && S_ISREG(w->a.st.st_mode) && may(d->pid, &w->a, W_OK)) {
+		event(w, QK_EV_KEEP, &w->a);
 		event(w, QK_EV_WRITE, &w->a);
-	else
+	} else {
 		seen(w, &w->a);
+	}
 }
 
 void qk_witness_call(struct qk_witness *w, const struct qk_deed *d)

@@ -82,6 +82,7 @@ static char *flags(const char *target)
 	if (!m->run)
 		m->run = qk_strdup(qk_path_base(m->host->start()->run));
 	qk_spec_fill(&s, t);
+	qk_spec_write_groups(&s, m->host->start()->run);
 	qk_taskspec_write(&s, &b);
 	qk_taskspec_release(&s);
 	request = m->host->request(target, t->task->project->root, b.s, b.len);

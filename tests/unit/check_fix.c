@@ -178,6 +178,7 @@ int main(void)
 	SRunner *sr = srunner_create(s);
 	int failed;
 
+	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, prerequisite, 0, COUNT(prerequisites));
 	tcase_add_loop_test(tc, make_reads_prerequisite, 0, COUNT(prerequisites));
 	tcase_add_loop_test(tc, make_reads_variable, 0, COUNT(paths));
