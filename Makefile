@@ -107,16 +107,17 @@ $(RUNNER_SH): $(call ROBJ,$(RUNNER)) $O/librunner.a
 # The wrappers are libc's names without libc's headers, and tail calls would hide who asks dlsym.
 LANE_CFLAGS := -ffreestanding -fno-builtin -fPIC -fvisibility=hidden -fno-optimize-sibling-calls \
 	-fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables -fno-lto \
-	-fno-tree-loop-distribute-patterns -U_FORTIFY_SOURCE -Wno-missing-prototypes -Wno-builtin-declaration-mismatch
-LANE_LDFLAGS := -nostdlib -shared -Wl,-Bsymbolic -Wl,-z,norelro -Wl,-z,noseparate-code -Wl,--build-id=none \
+	-U_FORTIFY_SOURCE -Wno-missing-prototypes $(if $(findstring clang,$(shell $(CC) --version)),, \
+	-fno-tree-loop-distribute-patterns -Wno-builtin-declaration-mismatch)
+LANE_LDFLAGS := -nostdlib -shared -Wl,-Ttext-segment=0x7ff00000 -Wl,-Bsymbolic -Wl,-z,norelro -Wl,-z,noseparate-code -Wl,--build-id=none \
 	-Wl,--hash-style=both -Wl,-z,noexecstack
-$O/lib/qk/fastlane.so: LANE_AT := -m64 -Wl,-Ttext-segment=0x100000000
-$O/lib/qk/fastlane-32.so: LANE_AT := -m32 -Wl,-Ttext-segment=0x20000000
+$O/lib/qk/fastlane.so: LANE_WIDTH := -m64
+$O/lib/qk/fastlane-32.so: LANE_WIDTH := -m32
 $O/lib/qk/fastlane.so $O/lib/qk/fastlane-32.so: $(LANE) sandbox/fastlane-program.c \
 		sandbox/fastlane-preload.h sandbox/fastlane-ring.h sandbox/fastlane-program.h
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
-	$Q$(CC) $(QK_CFLAGS) -O2 -g $(LANE_CFLAGS) $(LANE_LDFLAGS) $(LANE_AT) -o $@ $(filter %.c,$^)
+	$Q$(CC) $(QK_CFLAGS) -O2 -g $(LANE_CFLAGS) $(LANE_LDFLAGS) $(LANE_WIDTH) -o $@ $(filter %.c,$^)
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
 $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX_SRC) \
@@ -159,7 +160,7 @@ $(filter-out %.so %-variants,$(PROBE_BIN)): $O/tests/probes/%: tests/probes/%.c
 	$Q$(CC) $(QK_CFLAGS) $(DEPS) $(CFLAGS) -o $@ $< $(LDFLAGS_$*) -lpthread
 
 # One of them lies where the fast lane's library wants to be.
-$O/tests/probes/preloaded-there.so: THERE := -Wl,-Ttext-segment=0x100000000
+$O/tests/probes/preloaded-there.so: THERE := -Wl,-Ttext-segment=0x7ff00000
 $O/tests/probes/preloaded.so $O/tests/probes/preloaded-there.so: tests/probes/preloaded.c
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
@@ -169,10 +170,11 @@ $O/tests/probes/preloaded.so $O/tests/probes/preloaded-there.so: tests/probes/pr
 VARIANT_32 = $(CC) -m32
 VARIANT_musl = musl-gcc
 VARIANT_asan = $(CC) -fsanitize=address
+VARIANT_asan-in = $(VARIANT_asan) -static-libasan
 $O/tests/probes/lane-variants: tests/probes/lane.c Makefile
 	$(call SAY,CC,"$< (other libraries)")
 	@mkdir -p $(@D)
-	$Q$(foreach v,32 musl asan,$(VARIANT_$v) $(QK_CFLAGS) -O2 -o $O/tests/probes/lane-$v $< 2>/dev/null || \
+	$Q$(foreach v,32 musl asan asan-in,$(VARIANT_$v) $(QK_CFLAGS) -O2 -o $O/tests/probes/lane-$v $< 2>/dev/null || \
 		rm -f $O/tests/probes/lane-$v;) touch $@
 
 # What is measured below $O/bench has dependency files of its own.

@@ -259,13 +259,9 @@ static void hide(char **env)
 /* Whether the library lies where the filter looks for it. */
 static bool in_place(void)
 {
-	uintptr_t here = (uintptr_t)qk_lane_syscall;
+	uint64_t here = (uintptr_t)qk_lane_syscall;
 
-#if QK_LANE_WIDE
-	return here >> 32 == QK_LANE_HIGH_64 && ((uint32_t)here & QK_LANE_WINDOW) == QK_LANE_LOW_64;
-#else
-	return (here & QK_LANE_WINDOW) == QK_LANE_LOW_32;
-#endif
+	return here >> 16 == QK_LANE_AT >> 16;
 }
 
 static void take_ring(void)

@@ -16,14 +16,12 @@
 #include <stdint.h>
 
 /*
- * The library is linked to lie at one address per architecture, and the filter lets calls pass
- * that come from its first 64 KiB.
+ * The library is linked to lie at one address, for 64 bits and for 32, and the filter lets calls
+ * pass that come from its first 64 KiB. Above programs that are linked low and their heaps, below
+ * the shadow memory of AddressSanitizer (0x7fff7000 and up; 0x20000000 and up for 32 bits).
  */
-#define QK_LANE_HIGH_64 1u
-#define QK_LANE_LOW_64 0u
-#define QK_LANE_HIGH_32 0u
-#define QK_LANE_LOW_32 0x20000000u
-#define QK_LANE_WINDOW 0xffff0000u /* mask of the low word */
+#define QK_LANE_AT 0x7ff00000u
+#define QK_LANE_WINDOW 0xffff0000u /* mask of an address's low word; the high word is 0 */
 
 #define QK_LANE_MAGIC 0x716b2d6c616e6531ull /* "qk-lane1" */
 #define QK_LANE_VARIABLE "LD_PRELOAD"

@@ -95,27 +95,27 @@ static bool goes_by_lane(const struct qk_seccomp *s, const struct qk_call *c)
  * From the library it is allowed, from elsewhere it is told. Where a call comes from is asked only
  * of these numbers: calls that are allowed whatever else they are, the kernel does not filter.
  */
-static void emit_by_lane(struct qk_seccomp *s, const struct numbered *c, bool wide)
+static void emit_by_lane(struct qk_seccomp *s, const struct numbered *c)
 {
 	size_t from = offsetof(struct seccomp_data, instruction_pointer);
 
 	emit(s, BPF_JMP | BPF_JEQ | BPF_K, c->nr, 0, 7);
 	emit_load(s, from + 4);
-	emit(s, BPF_JMP | BPF_JEQ | BPF_K, wide ? QK_LANE_HIGH_64 : QK_LANE_HIGH_32, 0, 4);
+	emit(s, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 4);
 	emit_load(s, from);
 	emit(s, BPF_ALU | BPF_AND | BPF_K, QK_LANE_WINDOW, 0, 0);
-	emit(s, BPF_JMP | BPF_JEQ | BPF_K, wide ? QK_LANE_LOW_64 : QK_LANE_LOW_32, 0, 1);
+	emit(s, BPF_JMP | BPF_JEQ | BPF_K, QK_LANE_AT, 0, 1);
 	emit_return(s, SECCOMP_RET_ALLOW);
 	emit_return(s, SECCOMP_RET_USER_NOTIF);
 }
 
-static void emit_call(struct qk_seccomp *s, const struct numbered *c, bool wide)
+static void emit_call(struct qk_seccomp *s, const struct numbered *c)
 {
 	switch (c->call->when) {
 	case QK_CALL_ALWAYS:
 	case QK_CALL_LOOKUPS:
 		if (goes_by_lane(s, c->call)) {
-			emit_by_lane(s, c, wide);
+			emit_by_lane(s, c);
 			break;
 		}
 		emit(s, BPF_JMP | BPF_JEQ | BPF_K, c->nr, 0, 1);
@@ -139,21 +139,21 @@ static void emit_call(struct qk_seccomp *s, const struct numbered *c, bool wide)
  * every number there is, to know those it always allows: a list of comparisons made that the
  * dearest part of starting a command.
  */
-static void emit_tree(struct qk_seccomp *s, const struct numbered *list, size_t n, bool wide)
+static void emit_tree(struct qk_seccomp *s, const struct numbered *list, size_t n)
 {
 	size_t half = n / 2, at = s->filter_n;
 
 	if (n <= 2) {
 		for (size_t i = 0; i < n; i++)
-			emit_call(s, &list[i], wide);
+			emit_call(s, &list[i]);
 		emit_return(s, SECCOMP_RET_ALLOW);
 		return;
 	}
 	emit(s, BPF_JMP | BPF_JGE | BPF_K, list[half].nr, 0, 0);
-	emit_tree(s, list, half, wide);
+	emit_tree(s, list, half);
 	assert(s->filter_n - at - 1 <= UINT8_MAX);
 	s->filter[at].jt = (uint8_t)(s->filter_n - at - 1);
-	emit_tree(s, list + half, n - half, wide);
+	emit_tree(s, list + half, n - half);
 }
 
 /* An entry whose architecture we have no numbers for tells everything, and is marked lost. */
@@ -176,19 +176,19 @@ static void compile(struct qk_seccomp *s)
 	emit(s, BPF_JMP | BPF_JA, 0, 0, 0); /* too far for a conditional jump */
 	emit_load(s, offsetof(struct seccomp_data, nr));
 	emit(s, BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)QK_X32_BIT, 0, 0);
-	emit_tree(s, list, n, true);
+	emit_tree(s, list, n);
 	s->filter[at].k = (uint32_t)(s->filter_n - at - 1);
 	emit_load(s, offsetof(struct seccomp_data, nr));
 	n = collect(s, offsetof(struct qk_call, compat), list);
 	qsort(list, n, sizeof(*list), by_number);
-	emit_tree(s, list, n, false);
+	emit_tree(s, list, n);
 #else
 	(void)at;
 	qsort(list, n, sizeof(*list), by_number);
 	emit(s, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_AARCH64, 1, 0);
 	emit_return(s, SECCOMP_RET_USER_NOTIF);
 	emit_load(s, offsetof(struct seccomp_data, nr));
-	emit_tree(s, list, n, true);
+	emit_tree(s, list, n);
 #endif
 	free(list);
 }
