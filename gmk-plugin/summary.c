@@ -123,7 +123,7 @@ void qk_summary_at_exit(void)
 	if (qk_plugin.started)
 		qk_keepers_end(qk_plugin.session.run);
 	take_statuses(&statuses);
-	if (qk_plugin.started) {
+	if (reported) { /* else what is left lives on, as with plain make, and nobody asks for the order */
 		qk_orphans_end(qk_plugin.session.run);
 		leave_graph();
 	}
