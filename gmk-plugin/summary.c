@@ -123,8 +123,9 @@ void qk_summary_at_exit(void)
 	if (qk_plugin.started)
 		qk_keepers_end(qk_plugin.session.run);
 	take_statuses(&statuses);
-	if (reported) { /* else what is left lives on, as with plain make, and nobody asks for the order */
-		qk_orphans_end(qk_plugin.session.run);
+	if (reported) { /* else nobody asks who came before whom */
+		if (audited) /* without a sandbox nothing tells what is left from what goes on */
+			qk_orphans_end(qk_plugin.session.run);
 		leave_graph();
 	}
 	if (!qk_plugin.started || qk_plugin.top) {

@@ -189,7 +189,7 @@ static void serve(struct running *r)
 	}
 }
 
-/* What the commands left behind, when they were ended from outside, is ended too. */
+/* What commands left behind that were ended, from outside or by the failing of one beside them. */
 static void end_leftovers(void)
 {
 	static const int signals[] = { SIGTERM, SIGKILL, SIGKILL, SIGKILL };
@@ -233,7 +233,7 @@ int qk_commands_run(struct qk_commands *c, struct qk_err *err)
 		signal_all(&r, SIGTERM);
 		serve(&r);
 	}
-	if (c->interrupted)
+	if (c->interrupted || (c->spec->parallel && c->status))
 		end_leftovers();
 	qk_relay_started(c->relay);
 	c->left = qk_relay_finish(c->relay);

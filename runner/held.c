@@ -222,6 +222,7 @@ void qk_held_run(void *held, size_t i)
 		.recorder = (enum qk_recorder_kind)r->recorder,
 		.tmpdir = r->run,
 		.end_leftovers = r->mode == QK_MODE_ENFORCE,
+		.policy = h->policy,
 	};
 	int status;
 
