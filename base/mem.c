@@ -1,6 +1,7 @@
 #include "base/mem.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,10 @@ struct qk_arena_block {
 	max_align_t data[];
 };
 
-enum { ARENA_BLOCK = 64 * 1024 - 64 };
+enum {
+	ARENA_FIRST = 1024 - 64, /* many arenas hold next to nothing */
+	ARENA_BLOCK = 64 * 1024 - 64,
+};
 
 static void *must(void *p)
 {
@@ -73,11 +77,18 @@ void *qk_arena_alloc(struct qk_arena *a, size_t n)
 
 	n = (n + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
 	if (!b || b->size - b->used < n) {
-		size_t size = n > ARENA_BLOCK / 4 ? n : ARENA_BLOCK;
+		size_t size = b ? 2 * b->size : ARENA_FIRST;
+		bool large;
 
-		b = qk_zalloc(sizeof(*b) + size);
+		if (size > ARENA_BLOCK)
+			size = ARENA_BLOCK;
+		large = n > size / 4;
+		if (large)
+			size = n;
+		b = qk_alloc(sizeof(*b) + size);
+		b->used = 0;
 		b->size = size;
-		if (size == n && a->head) { /* a large piece goes behind the block in use */
+		if (large && a->head) { /* a large piece goes behind the block in use */
 			b->next = a->head->next;
 			a->head->next = b;
 		} else {
@@ -85,7 +96,8 @@ void *qk_arena_alloc(struct qk_arena *a, size_t n)
 			a->head = b;
 		}
 	}
-	p = (char *)b->data + b->used;
+	/* zeroed piece by piece: pages that nothing is put in are never touched */
+	p = memset((char *)b->data + b->used, 0, n);
 	b->used += n;
 	return p;
 }

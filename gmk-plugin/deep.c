@@ -150,8 +150,9 @@ void qk_deep_siblings(const char *target, void (*each)(const char *target, void 
 
 void qk_deep_graph(struct qk_graph *g, uint64_t make_pid, const char *target)
 {
+	static struct seen *seen; /* of all targets: the graph is left once, at make's end */
 	QK_VEC(struct file *) todo = { 0 };
-	struct seen *seen = NULL, *s, *next;
+	struct seen *s;
 	struct file *f = find(target);
 
 	if (f)
@@ -175,10 +176,6 @@ void qk_deep_graph(struct qk_graph *g, uint64_t make_pid, const char *target)
 				qk_graph_add(g, make_pid, d->file->name, f->name);
 		if (f->prev)
 			qk_vec_push(&todo, f->prev);
-	}
-	HASH_ITER(hh, seen, s, next) {
-		HASH_DEL(seen, s);
-		free(s);
 	}
 	qk_vec_release(&todo);
 }

@@ -123,8 +123,8 @@ void qk_summary_at_exit(void)
 	if (qk_plugin.started)
 		qk_keepers_end(qk_plugin.session.run);
 	take_statuses(&statuses);
-	if (qk_plugin.started) {
-		if (qk_plugin.session.mode != QK_MODE_OFF) /* without a sandbox nothing tells them apart */
+	if (reported) { /* else nobody asks who came before whom */
+		if (audited) /* without a sandbox nothing tells what is left from what goes on */
 			qk_orphans_end(qk_plugin.session.run);
 		leave_graph();
 	}
