@@ -123,6 +123,7 @@ struct qk_pathview_known {
 void qk_pathview_release(struct qk_pathview *v)
 {
 	HASH_CLEAR(hh, v->known);
+	qk_strv_release(&v->assumed);
 	qk_arena_release(&v->arena);
 }
 
@@ -261,11 +262,20 @@ int qk_pathview_before(struct qk_pathview *v, const char *path, struct qk_before
 	return 0;
 }
 
+/* True if nothing of what was there can have come through. */
+static bool nothing_taken(const struct qk_before *b, unsigned int how)
+{
+	return !(how & QK_OWN_READ) && (!(how & QK_OWN_KEPT) || b->empty);
+}
+
+unsigned int qk_pathset_how(const struct qk_before *b, unsigned int how)
+{
+	return b->there && nothing_taken(b, how) ? how | QK_OWN_REPLACED : how;
+}
+
 void qk_pathset_own(const struct qk_before *b, unsigned int how, struct qk_digest *ret)
 {
-	bool as_good_as_none = b->made && !(how & QK_OWN_READ) && (!(how & QK_OWN_KEPT) || b->empty);
-
-	if (!b->there || as_good_as_none)
+	if (!b->there || (b->made && how & QK_OWN_REPLACED && nothing_taken(b, how)))
 		qk_pathset_absent(ret);
 	else
 		*ret = b->state;
@@ -298,10 +308,20 @@ static int own(struct qk_pathview *v, const struct qk_pathset_entry *e, struct q
 {
 	struct qk_before before;
 	int r = qk_pathview_before(v, e->path, &before, err);
+	struct qk_digest absent;
 
-	if (!r)
-		qk_pathset_own(&before, e->how, ret);
-	return r;
+	if (r)
+		return r;
+	qk_pathset_own(&before, e->how, ret);
+	qk_pathset_absent(&absent);
+	if (before.there && !qk_digest_eq(ret, &absent) && nothing_taken(&before, e->how)) {
+		v->assumable = true;
+		if (v->assume) {
+			qk_strv_push(&v->assumed, e->path);
+			*ret = absent;
+		}
+	}
+	return 0;
 }
 
 int qk_pathset_state(const struct qk_pathset *s, size_t *i, struct qk_pathview *v, struct qk_digest *ret,
@@ -324,6 +344,7 @@ int qk_pathset_key(const struct qk_pathset *s, const struct qk_digest *weak, str
 	struct qk_digest state;
 	struct qk_key k;
 
+	v->assumable = false;
 	qk_key_init(&k, "pathset", text);
 	qk_key_add_digest(&k, "weak", NULL, weak, NULL);
 	if (s->flags & QK_PATHSET_PLACE)
@@ -337,7 +358,7 @@ int qk_pathset_key(const struct qk_pathset *s, const struct qk_digest *weak, str
 
 		if (e->class == QK_PATH_LIST || !recall(v, e->path, e->class, &state)) {
 			r = qk_pathset_state(s, &i, v, &state, err);
-			if (!r && remember && e->class != QK_PATH_LIST)
+			if (!r && remember && e->class == QK_PATH_LOOK)
 				qk_pathview_set(v, e->path, (enum qk_pathclass)e->class, &state);
 		}
 		if (r)

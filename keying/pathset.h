@@ -9,9 +9,16 @@
  * outside are absolute.
  *
  * What a command changed itself is no input. What it took over from before is: such a path is OWN,
- * and its state is that before the run. A file that is just as this store's results last left it
- * counts as absent there, unless its contents are taken over: an output that waits to be made
- * anew is as good as none.
+ * and its state is that before the run. An output that waits to be made anew is as good as none, so
+ * that a hit does not hang on whether the workspace was cleaned, but only where that is sure:
+ *
+ *   - a command was seen to replace it without looking into it (REPLACED), and it stands there just as
+ *     a result last left it; or
+ *   - it was looked for in vain, and what stands there now is what the found result itself would put
+ *     there (`assume` in the view): for the rest of its contents, as in an archive that is added to,
+ *     the command may have eyes when it is there.
+ *
+ * Where contents were read, or stay in, neither holds.
  */
 #ifndef QK_KEYING_PATHSET_H
 #define QK_KEYING_PATHSET_H
@@ -36,6 +43,7 @@ enum qk_pathclass {
 enum qk_pathown {
 	QK_OWN_READ = 1 << 0, /* its contents were read, or would have been */
 	QK_OWN_KEPT = 1 << 1, /* its contents stayed in */
+	QK_OWN_REPLACED = 1 << 2, /* it was there, and nothing of it was read or stayed in */
 };
 
 /* What belongs in the strong key beside paths. */
@@ -79,6 +87,9 @@ struct qk_pathview {
 	enum qk_system_reads system;
 	const char *place;    /* for sets with PLACE */
 	const char *terminal; /* for sets with TERMINAL */
+	bool assume; /* what may be the result's own doing counts as absent, and is listed in assumed */
+	struct qk_strv assumed;
+	bool assumable; /* set by qk_pathset_key: with assume the key would be another */
 	struct qk_pathview_known *known;
 	struct qk_arena arena;
 };
@@ -104,6 +115,9 @@ struct qk_before {
 };
 
 int qk_pathview_before(struct qk_pathview *v, const char *path, struct qk_before *ret, struct qk_err *err);
+
+/* How a path that was so before was taken over, given the bits READ and KEPT. Pure. */
+unsigned int qk_pathset_how(const struct qk_before *b, unsigned int how);
 
 /* The state for OWN. Pure. */
 void qk_pathset_own(const struct qk_before *b, unsigned int how, struct qk_digest *ret);

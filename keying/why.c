@@ -182,7 +182,7 @@ static char *describe_path(const struct field *f, const struct qk_digest *was, c
 }
 
 /* The paths of the key's second half, in their order; exceptions stand before their listing. */
-static char *differing_path(const struct fields *old, size_t from, struct qk_pathview *view)
+static char *differing_path(const struct fields *old, size_t from, struct qk_pathview *view, bool own)
 {
 	static const char *const tags[] = { "look", "list", "except", "own" };
 	size_t except = 0; /* how many exceptions came before this field */
@@ -204,6 +204,9 @@ static char *differing_path(const struct fields *old, size_t from, struct qk_pat
 			except++;
 			continue;
 		}
+		/* what it makes itself comes last: it rarely is the cause */
+		if ((class == QK_PATH_OWN) != own)
+			class = 4;
 		if (class == 4 || !f->name || !f->value || qk_digest_parse(f->value, &was))
 			continue;
 		/* how it takes over what is its own is not told; then too little is said, not too much */
@@ -244,7 +247,9 @@ char *qk_why(struct qk_store *s, struct qk_pathview *view, const char *name, con
 	if (weak)
 		why = differing_weak(&old, half ? half - 1 : 0, &now);
 	if (!why)
-		why = differing_path(&old, half, view);
+		why = differing_path(&old, half, view, false);
+	if (!why)
+		why = differing_path(&old, half, view, true);
 	if (!why)
 		why = qk_strdup("its recording was not kept, or newer ones took its place");
 	fields_release(&old);

@@ -104,19 +104,27 @@ static void remember_last(struct qk_recipe_cache *c, const struct qk_digest *str
 		qk_filehash_remember(c->files, name, strong);
 }
 
+/* The state that a result's entry will have once it is in place. */
+static void state_of(const struct qk_treeent *e, struct qk_digest *ret)
+{
+	struct qk_filestate s = { .kind = e->kind,
+		.executable = e->kind == QK_FILE_REGULAR && e->mode & 0100,
+		.content = e->content };
+
+	if (e->kind == QK_FILE_LINK)
+		qk_digest_bytes(e->link, strlen(e->link), &s.content);
+	qk_filestate_fold(&s);
+	*ret = s.digest;
+}
+
 /* What a result leaves is known again by its state. */
 static void remember_made(struct qk_recipe_cache *c, const struct qk_tree *tree)
 {
 	for (size_t i = 0; i < tree->n; i++) {
-		const struct qk_treeent *e = &tree->v[i];
-		struct qk_filestate s = { .kind = e->kind,
-			.executable = e->kind == QK_FILE_REGULAR && e->mode & 0100,
-			.content = e->content };
+		struct qk_digest state;
 
-		if (e->kind == QK_FILE_LINK)
-			qk_digest_bytes(e->link, strlen(e->link), &s.content);
-		qk_filestate_fold(&s);
-		qk_pathview_made(&c->view, e->path, &s.digest);
+		state_of(&tree->v[i], &state);
+		qk_pathview_made(&c->view, tree->v[i].path, &state);
 	}
 }
 
@@ -148,20 +156,49 @@ static void restore(struct qk_recipe_cache *c, const struct qk_digest *strong, c
 	_exit(0);
 }
 
+/* What was assumed to be the result's own doing is: it stands there as the entry has it. */
+static bool assumed_rightly(struct qk_recipe_cache *c, const struct qk_entry *e)
+{
+	for (size_t i = 0; i < c->view.assumed.n; i++) {
+		const char *path = c->view.assumed.v[i];
+		const struct qk_treeent *t = qk_tree_find(&e->tree, path);
+		struct qk_digest now, then;
+
+		if (!t || qk_pathview_look(&c->view, path, &now, NULL))
+			return false;
+		state_of(t, &then);
+		if (!qk_digest_eq(&now, &then))
+			return false;
+	}
+	return true;
+}
+
+/* Tries one set; remember: its states are worth keeping for others. */
+static void try_set(struct qk_recipe_cache *c, const struct qk_pathset *set, bool remember)
+{
+	qk_autoentry struct qk_entry e = QK_ENTRY_INIT;
+	struct qk_digest strong;
+
+	if (qk_pathset_key(set, &c->weak, &c->view, remember, NULL, &strong, NULL) ||
+		qk_store_get(c->store, &strong, &e, NULL) != 1 || !assumed_rightly(c, &e))
+		return;
+	restore(c, &strong, &e);
+}
+
 static void look_up(struct qk_recipe_cache *c)
 {
 	struct qk_pathsets sets;
 
 	qk_pathsets_load(&sets, c->store, &c->weak);
 	for (size_t i = 0; i < sets.n; i++) {
-		qk_autoentry struct qk_entry e = QK_ENTRY_INIT;
-		struct qk_digest strong;
-
 		/* the first nearly always decides: only then are states worth keeping */
-		if (qk_pathset_key(&sets.v[i], &c->weak, &c->view, i > 0, NULL, &strong, NULL))
+		try_set(c, &sets.v[i], i > 0);
+		if (!c->view.assumable)
 			continue;
-		if (qk_store_get(c->store, &strong, &e, NULL) == 1)
-			restore(c, &strong, &e);
+		c->view.assume = true;
+		try_set(c, &sets.v[i], i > 0);
+		c->view.assume = false;
+		qk_strv_release(&c->view.assumed);
 	}
 	qk_pathsets_release(&sets);
 }

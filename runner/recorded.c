@@ -285,6 +285,7 @@ static void taken_over(struct reading *rd, const struct qk_trace_entry *e)
 		}
 		before = rd->before->v.v[i].before;
 	}
+	how = qk_pathset_how(&before, how);
 	qk_pathset_own(&before, how, &state);
 	qk_pathview_set(rd->view, path, QK_PATH_OWN, &state);
 	take(rd, e->path, QK_PATH_OWN, how);
