@@ -36,7 +36,7 @@ BASE := $(call SRC,base)
 KEYING := $(call SRC,keying)
 # Those that need no library: what the plugin and the runner may use.
 LEAN := $(shell grep -LE '<(git2|yaml)[./]' $(KEYING))
-SANDBOX := $(call SRC,sandbox)
+SANDBOX_SRC := $(call SRC,sandbox)
 REPORT := $(call SRC,report)
 RUNNER := $(call SRC,runner)
 PLUGIN := $(call SRC,gmk-plugin)
@@ -51,6 +51,9 @@ RUNNER_SH := $O/libexec/qk/sh
 QK := $(if $(CLI),$O/bin/qk)
 UNIT_BIN := $(patsubst tests/unit/%.c,$O/tests/%,$(UNIT))
 PROBE_BIN := $(patsubst tests/probes/%.c,$O/tests/probes/%,$(PROBES))
+
+# qk builds itself under enforce (make self): before the first dependency file, headers are granted.
+QK_ALLOW_READ := base keying sandbox report runner gmk-plugin cli tests
 
 Q := $(if $(filter 1,$(V)),,@)
 SAY = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $1 $2)
@@ -72,7 +75,7 @@ $O/obj/%.lo: %.c
 	@mkdir -p $(@D)
 	$Q$(CC) $(QK_CFLAGS) $(DEPS) -fPIC $(SAN_LOFLAGS) $(CFLAGS) -c -o $@ $<
 
-$O/libqk.a: $(call OBJ,$(BASE) $(SANDBOX) $(REPORT) $(KEYING))
+$O/libqk.a: $(call OBJ,$(BASE) $(SANDBOX_SRC) $(REPORT) $(KEYING))
 	$(call SAY,AR,$@)
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
@@ -82,7 +85,7 @@ $O/obj/%.ro: %.c
 	@mkdir -p $(@D)
 	$Q$(RUNNER_CC) $(QK_CFLAGS) $(DEPS) $(SAN_CFLAGS) $(CFLAGS) -c -o $@ $<
 
-$O/librunner.a: $(call ROBJ,$(BASE) $(SANDBOX) $(REPORT) $(LEAN))
+$O/librunner.a: $(call ROBJ,$(BASE) $(SANDBOX_SRC) $(REPORT) $(LEAN))
 	$(call SAY,AR,$@)
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
@@ -94,7 +97,7 @@ $(RUNNER_SH): $(call ROBJ,$(RUNNER)) $O/librunner.a
 	$Q$(RUNNER_CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) $(RUNNER_LDFLAGS) -o $@ $^
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
-$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) \
+$(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX_SRC) \
 	$(addprefix keying/,request.c storename.c digest.c digestcache.c filehash.c key.c)) gmk-plugin/qk.map
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
@@ -102,14 +105,16 @@ $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX) \
 		-Wl,--version-script=gmk-plugin/qk.map -o $@ $(filter %.lo,$^)
 
 # Loaded by qk.so where a workspace is, so that all others are spared what it needs.
-$(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE)) gmk-plugin/tasks/workspace.map
+$(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE) report/keepers.c) gmk-plugin/tasks/workspace.map
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \
 		-Wl,--version-script=gmk-plugin/tasks/workspace.map -o $@ $(filter %.lo,$^) $(QK_LIBS)
 
-# The verbs without main, so that unit tests can have parts of them.
+# The verbs and the runner without main, so that unit tests can have parts of them.
 $O/libqk-cli.a: $(call OBJ,$(filter-out cli/main.c,$(CLI)))
+$O/libqk-runner.a: $(call OBJ,$(filter-out runner/sh.c,$(RUNNER)))
+$O/libqk-cli.a $O/libqk-runner.a:
 	$(call SAY,AR,$@)
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
@@ -119,10 +124,10 @@ $O/bin/qk: $O/obj/cli/main.o $O/libqk-cli.a $O/libqk.a
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS)
 
-$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk.a
+$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk-runner.a $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
-	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS) -lcheck -lsubunit -lm -lrt -lpthread
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS) -lcjson -lcheck -lsubunit -lm -lrt -lpthread
 
 # A program without a loader is one of the probes.
 LDFLAGS_static := -static
@@ -160,13 +165,27 @@ $O/bench/interleave: bench/interleave.c
 	@mkdir -p $(@D)
 	$Q$(CC) $(QK_CFLAGS) $(DEPS) $(CFLAGS) -o $@ $<
 
-.PHONY: check unit demo bench help install uninstall clean
+.PHONY: check unit self self-units demo bench help install uninstall clean
 
 check: all $(QK_MK) $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run all tests; CASES='glob...' some cases
 	$Q$(CHECK) $(if $(CASES),,$(addprefix -u ,$(UNIT_BIN))) $(CASES)
 
 unit: $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run the unit tests alone
 	$Q$(CHECK) $(addprefix -u ,$(UNIT_BIN)) no-cases
+
+# Those that start neither a recorder nor a sandbox: there is none inside another.
+SELF_UNITS := $(filter-out $(patsubst %,$O/tests/check_%,doorman fastlane fdio fix probes recorder \
+	run settle storms strace walls),$(UNIT_BIN))
+SELF = MAKEFILES=$(abspath $(QK_MK)) $(MAKE) SANDBOX=enforce SANDBOX_REPORT=$(abspath $O)/self.json O=$O/self
+
+self: all $(QK_MK) ## build and test qk by itself, under enforce
+	+$Qenv -u MAKELEVEL $(SELF) all self-units
+
+self-units: $(SELF_UNITS:%=%.passed)
+
+$O/tests/check_lockfile.passed: tests/data/pnpm-9/pnpm-lock.yaml
+$O/tests/%.passed: $O/tests/%
+	$Q./$< >$@
 
 demo: all $(QK_MK) ## show audit, a fix and enforce on the examples
 	$Qenv -u MAKEFLAGS -u MFLAGS -u MAKELEVEL examples/demo.sh $(CURDIR) $(abspath $O)/include \

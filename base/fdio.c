@@ -83,7 +83,7 @@ int qk_write_file(const char *path, const void *p, size_t n, mode_t mode, struct
 	int r;
 
 	if (fd < 0)
-		return qk_fail(err, errno, "create '%s'", tmp);
+		return qk_fail(err, errno, "write '%s'", path);
 	r = qk_write_all(fd, p, n);
 	if (!r && close(qk_steal_fd(&fd)))
 		r = -errno;
@@ -207,12 +207,13 @@ static int remove_at(struct removal *rm, int dirfd, const char *path, int depth)
  */
 static int move_up(struct removal *rm, int dirfd, const char *path)
 {
-	qk_autofd int fd = open_to_empty(dirfd, path); /* renaming one needs the right to write in it */
+	/* renaming a directory needs the right to write in it: it is opened up, and closed on return */
+	qk_autofd __attribute__((unused)) int fd = open_to_empty(dirfd, path);
 	char name[40];
 
 	for (;;) {
 		snprintf(name, sizeof(name), ".qk.deep.%u", rm->moved++);
-		if (!renameat2(dirfd, path, rm->top, name, RENAME_NOREPLACE))
+		if (!syscall(SYS_renameat2, dirfd, path, rm->top, name, RENAME_NOREPLACE))
 			return 0;
 		if (errno != EEXIST)
 			return -errno;

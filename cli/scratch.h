@@ -10,10 +10,4 @@
 
 void qk_scratch_check(const struct qk_site *s, const struct qk_taskgraph *g, struct qk_faults *f);
 
-/*
- * Why dir, relative to the workspace root and clean, cannot be a scratch directory, or NULL. Names
- * alone are looked at. The caller frees.
- */
-char *qk_scratch_refuse(const struct qk_workspace *ws, const char *store, const char *dir);
-
 #endif

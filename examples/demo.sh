@@ -7,7 +7,8 @@ src=$1 include=$2 work=$3
 unset MAKEFLAGS MFLAGS MAKELEVEL 2>/dev/null || :
 rm -rf "$work"
 mkdir -p "$work"
-cp -R "$src/examples/hello" "$src/examples/c-monorepo" "$src/examples/faulty" "$work"
+cp -R "$src/examples/hello" "$src/examples/c-monorepo" "$src/examples/faulty" \
+	"$src/examples/workspace" "$work"
 
 # Shows a command, runs it in an example's copy, and fails if it does not end as it should.
 show()
@@ -56,3 +57,17 @@ show 0 faulty make -s -f Makefile.fixed SANDBOX=enforce
 
 say 'c-monorepo: a whole C project, held, two recipes at a time'
 show 0 c-monorepo make -s -j2 SANDBOX=enforce all check
+
+say 'workspace: nx.json and project.json as rules; built in order, by content'
+show 0 workspace make -j2 build test
+say 'workspace: nothing has changed'
+show 0 workspace make -s build test
+say 'workspace: outputs removed, restored from the cache; a comment in units.json is no input'
+rm -rf "$work"/workspace/*/*/dist
+sed 's/"comment": "/&(here) /' "$work/workspace/libs/units/config/units.json" >"$work/units.json"
+mv "$work/units.json" "$work/workspace/libs/units/config/units.json"
+show 0 workspace make -s -j2 build test
+say 'workspace: every task held to its declarations'
+show 0 workspace make -s -j2 all SANDBOX=enforce SKIP_CACHE=1 2>"$work/workspace.err"
+cat "$work/workspace.err"
+clean "$work/workspace.err"

@@ -8,6 +8,7 @@
 #include "gmk-plugin/taskpart.h"
 #include "report/findings.h"
 #include "report/json.h"
+#include "report/keepers.h"
 #include "report/rundir.h"
 #include "report/text.h"
 
@@ -119,9 +120,12 @@ void qk_summary_at_exit(void)
 	bool audited = qk_plugin.started && qk_plugin.session.mode != QK_MODE_OFF;
 	bool reported = audited || (qk_plugin.started && qk_plugin.session.caching);
 
+	if (qk_plugin.started)
+		qk_keepers_end(qk_plugin.session.run);
 	take_statuses(&statuses);
 	if (qk_plugin.started) {
-		qk_orphans_end(qk_plugin.session.run);
+		if (qk_plugin.session.mode != QK_MODE_OFF) /* without a sandbox nothing tells them apart */
+			qk_orphans_end(qk_plugin.session.run);
 		leave_graph();
 	}
 	if (!qk_plugin.started || qk_plugin.top) {

@@ -182,6 +182,27 @@ struct qk_digestcache *qk_digestcache_new(const char *path)
 	return c;
 }
 
+void qk_digestcache_refresh(struct qk_digestcache *c)
+{
+	struct stat st, ours;
+	uint32_t bits;
+	int fd;
+
+	if (!c || stat(c->path, &st) || fstat(c->fd, &ours) ||
+		(st.st_ino == ours.st_ino && st.st_dev == ours.st_dev))
+		return;
+	fd = open(c->path, (c->writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (!read_header(fd, &bits)) {
+		close(fd);
+		return;
+	}
+	close(c->fd);
+	c->fd = fd;
+	c->bits = bits;
+}
+
 void qk_digestcache_free(struct qk_digestcache *c)
 {
 	if (!c)

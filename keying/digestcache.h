@@ -20,6 +20,9 @@ struct qk_digestcache;
 struct qk_digestcache *qk_digestcache_new(const char *path);
 void qk_digestcache_free(struct qk_digestcache *c);
 
+/* Goes over to the file that another process has put in place of the one that is open. */
+void qk_digestcache_refresh(struct qk_digestcache *c);
+
 /* True if name was remembered and st is what it had then. */
 bool qk_digestcache_find(
 	struct qk_digestcache *c, const char *name, const struct stat *st, struct qk_digest *ret);

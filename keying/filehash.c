@@ -62,6 +62,11 @@ void qk_filehash_free(struct qk_filehash *f)
 	free(f);
 }
 
+void qk_filehash_refresh(struct qk_filehash *f)
+{
+	qk_digestcache_refresh(f->cache);
+}
+
 int qk_filehash_rootfd(const struct qk_filehash *f)
 {
 	return f->rootfd;

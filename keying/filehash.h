@@ -91,6 +91,9 @@ bool qk_filehash_recall(struct qk_filehash *f, const char *name, struct qk_diges
  */
 void qk_filehash_watch(struct qk_filehash *f, struct qk_hasher *watch);
 
+/* Takes up what other processes did to the cache's file: for one that lives long. */
+void qk_filehash_refresh(struct qk_filehash *f);
+
 /* How many files were read since _new, and their bytes: what the cache did not save. */
 void qk_filehash_cost(const struct qk_filehash *f, uint64_t *files, uint64_t *bytes);
 

@@ -20,6 +20,8 @@ enum tag {
 	TAG_GLOB,
 	TAG_DIGEST, /* known */
 	TAG_SEEN,
+	TAG_AT, /* in place of paths */
+	TAG_LEN,
 };
 
 extern char **environ;
@@ -127,6 +129,25 @@ int qk_filegroup_hash(struct qk_filegroup *g, struct qk_filehash *f, int flags, 
 	qk_hasher_done(&h, &g->digest);
 	qk_hasher_done(&seen, &g->seen);
 	g->known = true;
+	return 0;
+}
+
+int qk_filegroup_load(struct qk_filegroup *g, struct qk_arena *a, const char *p, size_t n)
+{
+	const char *s = p + g->at, *end = s + g->len;
+	const char **paths;
+	size_t count = 0;
+
+	if (!g->len || g->n)
+		return 0;
+	if (g->at > n || g->len > n - g->at || end[-1])
+		return -EBADMSG;
+	for (const char *c = s; c < end; c += strlen(c) + 1)
+		count++;
+	paths = qk_arena_alloc(a, (count + 1) * sizeof(*paths));
+	for (; s < end; s += strlen(s) + 1)
+		paths[g->n++] = s;
+	g->paths = paths;
 	return 0;
 }
 
@@ -261,7 +282,11 @@ void qk_parts_write(const struct qk_parts *p, struct qk_buf *out)
 		put_string(out, TAG_TAG, part->tag);
 		put_string(out, TAG_NAME, g ? g->name : part->name);
 		put_string(out, TAG_VALUE, part->value);
-		for (size_t k = 0; g && k < g->n; k++)
+		if (g && g->len) {
+			qk_record_putnum(out, TAG_AT, g->at);
+			qk_record_putnum(out, TAG_LEN, g->len);
+		}
+		for (size_t k = 0; g && !g->len && k < g->n; k++)
 			qk_record_putstr(out, TAG_PATH, g->paths[k]);
 		for (size_t k = 0; k < part->n_globs; k++)
 			qk_record_putstr(out, TAG_GLOB, part->globs[k]);
@@ -304,7 +329,7 @@ int qk_parts_read(struct qk_parts *p, const struct qk_field *f)
 	struct qk_part *part = p->list.n ? &p->list.v[p->list.n - 1] : NULL;
 	const char *s;
 
-	if (f->tag < TAG_PART || f->tag > TAG_SEEN)
+	if (f->tag < TAG_PART || f->tag > TAG_LEN)
 		return 0;
 	if (f->tag == TAG_PART)
 		return read_part(p, f);
@@ -315,6 +340,12 @@ int qk_parts_read(struct qk_parts *p, const struct qk_field *f)
 			return -EBADMSG;
 		memcpy(part->files ? part->files->digest.b : part->digest.b, f->p, f->n);
 		*(part->files ? &part->files->known : &part->known) = true;
+		return 0;
+	}
+	if (f->tag == TAG_AT || f->tag == TAG_LEN) {
+		if (!part->files)
+			return -EBADMSG;
+		*(f->tag == TAG_AT ? &part->files->at : &part->files->len) = qk_field_num(f);
 		return 0;
 	}
 	if (f->tag == TAG_SEEN) {

@@ -27,6 +27,8 @@ enum taskspec_tag { /* 64 to 79 are those of the parts */
 	TAG_READY_WHEN,
 	TAG_OUTPUT,
 	TAG_SCRATCH,
+	TAG_NEEDS,
+	TAG_NUMBER,
 	TAG_RULE, /* scope, rights, reason, path */
 	TAG_PARTS = 64,
 };
@@ -37,6 +39,7 @@ enum {
 	FLAG_SKIP = 1 << 2,
 	FLAG_ALONE = 1 << 3,
 	FLAG_BESIDE = 1 << 4,
+	FLAG_FOREGROUND = 1 << 5,
 	RULE_HEAD = 3,
 };
 
@@ -48,6 +51,7 @@ void qk_taskspec_release(struct qk_taskspec *s)
 	qk_vec_release(&s->ready_when);
 	qk_vec_release(&s->outputs);
 	qk_vec_release(&s->scratch);
+	qk_vec_release(&s->needs);
 	qk_vec_release(&s->rules);
 	qk_parts_release(&s->parts);
 	qk_arena_release(&s->arena);
@@ -81,6 +85,7 @@ static struct qk_texts *list_field(struct qk_taskspec *s, unsigned int tag)
 	case TAG_READY_WHEN: return &s->ready_when;
 	case TAG_OUTPUT: return &s->outputs;
 	case TAG_SCRATCH: return &s->scratch;
+	case TAG_NEEDS: return &s->needs;
 	default: return NULL;
 	}
 }
@@ -95,11 +100,13 @@ void qk_taskspec_write(const struct qk_taskspec *s, struct qk_buf *out)
 		if (*string_field(fields, tag))
 			qk_record_putstr(out, tag, *string_field(fields, tag));
 	qk_record_putnum(out, TAG_STORE_LIMIT, s->store_limit);
+	qk_record_putnum(out, TAG_NUMBER, s->number);
 	qk_record_putnum(out, TAG_FLAGS,
 		(s->parallel ? FLAG_PARALLEL : 0) | (s->continuous ? FLAG_CONTINUOUS : 0) |
 			(s->skip ? FLAG_SKIP : 0) | (s->alone ? FLAG_ALONE : 0) |
-			(s->beside ? FLAG_BESIDE : 0));
-	for (unsigned int tag = TAG_COMMAND; tag <= TAG_SCRATCH; tag++) {
+			(s->beside ? FLAG_BESIDE : 0) |
+			(s->foreground ? FLAG_FOREGROUND : 0));
+	for (unsigned int tag = TAG_COMMAND; tag <= TAG_NEEDS; tag++) {
 		const struct qk_texts *list = list_field(fields, tag);
 
 		for (size_t i = 0; i < list->n; i++)
@@ -136,6 +143,8 @@ static int read_field(struct qk_taskspec *s, const struct qk_field *f)
 		qk_vec_push(list, qk_arena_strndup(&s->arena, f->p, f->n));
 	} else if (f->tag == TAG_STORE_LIMIT) {
 		s->store_limit = qk_field_num(f);
+	} else if (f->tag == TAG_NUMBER) {
+		s->number = qk_field_num(f);
 	} else if (f->tag == TAG_FLAGS) {
 		flags = qk_field_num(f);
 		s->parallel = flags & FLAG_PARALLEL;
@@ -143,6 +152,7 @@ static int read_field(struct qk_taskspec *s, const struct qk_field *f)
 		s->skip = flags & FLAG_SKIP;
 		s->alone = flags & FLAG_ALONE;
 		s->beside = flags & FLAG_BESIDE;
+		s->foreground = flags & FLAG_FOREGROUND;
 	} else if (f->tag == TAG_RULE) {
 		struct qk_taskrule r;
 

@@ -47,6 +47,9 @@ struct qk_taskspec {
 	struct qk_texts ready_when;
 	struct qk_texts outputs;
 	struct qk_texts scratch;
+	struct qk_texts needs; /* "N TOTAL": continuous tasks it needs (report/keepers.h) */
+	uint64_t number;       /* in its make */
+	bool foreground;       /* a continuous task that was asked for: make waits for it */
 	const char *uncached; /* why its result is neither looked up nor stored, or NULL */
 	const char *unkeyed;  /* why not even a key can be told; NULL or no parts: none is asked */
 	const char *unsandboxed; /* why it runs as it is, whatever SANDBOX says, or NULL */

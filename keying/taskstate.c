@@ -65,8 +65,13 @@ int qk_taskstate_append(const char *path, const struct qk_taskstate *s)
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
 
 	if (fd < 0 && errno == ENOENT) {
-		/* the header comes with the file's name, so that nobody finds it without */
-		qk_write_file(path, magic, MAGIC_LEN, 0666, NULL);
+		qk_autofree char *fresh = qk_asprintf("%s.%d", path, (int)getpid());
+
+		/* it appears with its header, and never in place of one that somebody made meanwhile */
+		if (!qk_write_file(fresh, magic, MAGIC_LEN, 0666, NULL)) {
+			(void)!link(fresh, path);
+			unlink(fresh);
+		}
 		fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
 	}
 	if (fd < 0)

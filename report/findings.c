@@ -51,13 +51,18 @@ static const char *local(struct judging *jd, const struct qk_task *t, const char
 	return qk_arena_strndup(&jd->rep->arena, b.s, b.len);
 }
 
+/* An empty fix is none; others are n names. */
 static void add(struct judging *jd, struct qk_report_task *to, enum qk_kind kind, const char *path,
-	const char *others, const char *fix)
+	const char *const *others, size_t n, const char *fix)
 {
-	struct qk_finding f = { kind, path, others, fix, false };
+	struct qk_finding f = { .kind = kind, .path = path };
 
-	if (fix)
+	if (*fix)
 		f.fix = qk_arena_strdup(&jd->rep->arena, fix);
+	if (n)
+		f.others = qk_arena_alloc(&jd->rep->arena, (n + 1) * sizeof(*f.others));
+	for (size_t i = 0; i < n; i++)
+		f.others[i] = qk_arena_strdup(&jd->rep->arena, others[i]);
 	qk_vec_push(&to->findings, f);
 }
 
@@ -71,8 +76,7 @@ static void add_read(struct judging *jd, struct qk_report_task *to, const struct
 		qk_fix_field(&fix, &t->req, "inputs", path);
 	else
 		qk_fix_prerequisite(&fix, t->req.target, local(jd, t, path));
-	add(jd, to, kind, shown(jd, path), project ? qk_arena_strdup(&jd->rep->arena, project) : NULL,
-		fix.s);
+	add(jd, to, kind, shown(jd, path), &project, project != NULL, fix.s);
 }
 
 static void add_write(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
@@ -84,7 +88,7 @@ static void add_write(struct judging *jd, struct qk_report_task *to, const struc
 		qk_fix_field(&fix, &t->req, "outputs", path);
 	else
 		qk_fix_variable(&fix, t->req.target, "QK_OUTPUTS", local(jd, t, path));
-	add(jd, to, kind, shown(jd, path), NULL, fix.s);
+	add(jd, to, kind, shown(jd, path), NULL, 0, fix.s);
 }
 
 /* x is to wait for y. */
@@ -136,8 +140,7 @@ static bool judge_ordering(struct judging *jd, struct qk_report_task *to, const 
 		if (maker == t || qk_tasks_ordered(&jd->tasks, t, maker, &x, &y))
 			continue;
 		fix_order(&fix, x, y);
-		add(jd, to, QK_KIND_ORDERING, shown(jd, e->path),
-			qk_arena_strdup(&jd->rep->arena, maker->name), fix.s);
+		add(jd, to, QK_KIND_ORDERING, shown(jd, e->path), &maker->name, 1, fix.s);
 		found = true;
 	}
 	return found;
@@ -195,25 +198,24 @@ static void judge_writers(struct judging *jd, struct qk_report_task *to, const s
 	const struct qk_trace_entry *e)
 {
 	const struct writer *w = is_left_written(e) ? writers_of(jd, e->path) : NULL;
-	qk_autobuf struct qk_buf others = QK_BUF_INIT, fix = QK_BUF_INIT;
+	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
 	const struct qk_task *x = t, *y = t;
+	QK_VEC(const char *) others = { 0 };
 
 	for (size_t i = 0; w && i < w->tasks.n; i++) {
 		const struct qk_task *o = w->tasks.v[i];
 
 		if (o == t || !strcmp(o->name, t->name))
 			continue;
-		if (others.len)
-			qk_buf_addstr(&others, ", ");
-		qk_buf_addstr(&others, o->name);
+		qk_vec_push(&others, o->name);
 		/* the later one can wait for the earlier one, if it does not yet */
 		if (!fix.len && !qk_tasks_ordered(&jd->tasks, w->tasks.v[0] == t ? o : t,
 					w->tasks.v[0] == t ? t : w->tasks.v[0], &x, &y))
 			fix_order(&fix, x, y);
 	}
-	if (others.len)
-		add(jd, to, QK_KIND_WRITERS, shown(jd, e->path),
-			qk_arena_strndup(&jd->rep->arena, others.s, others.len), fix.len ? fix.s : NULL);
+	if (others.n)
+		add(jd, to, QK_KIND_WRITERS, shown(jd, e->path), others.v, others.n, fix.s);
+	qk_vec_release(&others);
 }
 
 static void judge_unused(struct judging *jd, struct qk_report_task *to, const struct qk_task *t)
@@ -228,20 +230,24 @@ static void judge_unused(struct judging *jd, struct qk_report_task *to, const st
 				continue;
 			if (realpath(path, real) && qk_trace_find(&t->trace, real))
 				continue;
-			add(jd, to, QK_KIND_UNUSED, shown(jd, path), NULL, NULL);
+			add(jd, to, QK_KIND_UNUSED, shown(jd, path), NULL, 0, "");
 		}
 	}
 }
 
-static int by_kind_and_path(const void *a, const void *b)
+/* By kind and path; what lies in projects depended on, by project first. */
+static int in_order(const void *a, const void *b)
 {
 	const struct qk_finding *x = a, *y = b;
+	int paths = strcmp(x->path, y->path), others = 0;
 
-	int others = x->kind == y->kind && x->kind == QK_KIND_DEPENDENCY ? strcmp(x->others, y->others) : 0;
-
-	if (x->kind != y->kind || others)
-		return others ? others : (int)x->kind - (int)y->kind;
-	return strcmp(x->path, y->path);
+	if (x->kind != y->kind)
+		return (int)x->kind - (int)y->kind;
+	if (x->others && y->others)
+		others = strcmp(x->others[0], y->others[0]);
+	if (x->kind == QK_KIND_DEPENDENCY)
+		return others ? others : paths;
+	return paths ? paths : others;
 }
 
 static void tidy_findings(struct qk_report_task *t)
@@ -249,9 +255,9 @@ static void tidy_findings(struct qk_report_task *t)
 	size_t n = 0;
 
 	if (t->findings.n)
-		qsort(t->findings.v, t->findings.n, sizeof(*t->findings.v), by_kind_and_path);
+		qsort(t->findings.v, t->findings.n, sizeof(*t->findings.v), in_order);
 	for (size_t i = 0; i < t->findings.n; i++)
-		if (!n || by_kind_and_path(&t->findings.v[n - 1], &t->findings.v[i]))
+		if (!n || in_order(&t->findings.v[n - 1], &t->findings.v[i]))
 			t->findings.v[n++] = t->findings.v[i];
 	t->findings.n = n;
 }
@@ -400,7 +406,8 @@ void qk_report_read(struct qk_report *rep, const struct qk_session *session,
 		judge_uncached(&jd, to, t);
 		to->cacheable |= t->req.caching != 0;
 		for (size_t k = 0; k < t->left.n; k++)
-			add(&jd, to, QK_KIND_LEFT, qk_arena_strdup(&rep->arena, t->left.v[k]), NULL, NULL);
+			add(&jd, to, QK_KIND_LEFT, qk_arena_strdup(&rep->arena, t->left.v[k]), NULL, 0,
+				"");
 		if (!t->trace.incomplete && t->req.mode != QK_MODE_OFF)
 			judge_task(&jd, to, t);
 		judge_patterns(&jd, t);

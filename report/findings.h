@@ -15,8 +15,8 @@
 struct qk_finding {
 	enum qk_kind kind;
 	const char *path;   /* relative to where the top make started; for LEFT the process */
-	const char *others; /* ORDERING: the target that makes it; WRITERS: the others, ", " between;
-			     * DEPENDENCY: the project it is in */
+	const char **others; /* NULL-terminated; ORDERING: the target that makes it; WRITERS: the others;
+			      * DEPENDENCY: the project it is in; NULL for the other kinds */
 	const char *fix;    /* make syntax; NULL if no line mends it */
 	bool shared;        /* many tasks have it: the text lists it once, at the top */
 };
@@ -56,7 +56,7 @@ struct qk_report_shared {
 struct qk_report {
 	struct qk_arena arena;
 	const struct qk_session *session;
-	QK_VEC(struct qk_report_task) tasks; /* in the order in which they started */
+	QK_VEC(struct qk_report_task) tasks; /* as struct qk_tasks has them */
 	QK_VEC(struct qk_report_notice) notices;
 	QK_VEC(struct qk_report_shared) shared; /* by kind, then number of tasks, most first */
 	char *trouble; /* why the logs could not be read to the end; NULL = they could */

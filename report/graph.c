@@ -24,7 +24,8 @@ struct node {
 struct qk_graph {
 	struct qk_arena arena;
 	struct node *nodes;
-	unsigned int search;
+	unsigned int search;       /* the number of the last search */
+	const struct node *origin; /* where it began: its marks answer for every goal; NULL = none holds */
 };
 
 struct qk_graph *qk_graph_new(void)
@@ -67,28 +68,25 @@ void qk_graph_add(struct qk_graph *g, uint64_t make_pid, const char *target, con
 	struct node *from = find(g, make_pid, target, true);
 	struct node *to = find(g, make_pid, prerequisite, true);
 
+	g->origin = NULL;
 	if (from != to && (!from->needs.n || from->needs.v[from->needs.n - 1] != to))
 		qk_vec_push(&from->needs, to);
 }
 
-bool qk_graph_waits(struct qk_graph *g, uint64_t make_pid, const char *from, const char *to)
+/* Marks what start waits for, directly or over others; start itself if it is in a circle. */
+static void search_from(struct qk_graph *g, struct node *start)
 {
-	struct node *start = find(g, make_pid, from, false), *goal = find(g, make_pid, to, false);
 	QK_VEC(struct node *) todo = { 0 };
-	bool found = false;
 
-	if (!start || !goal)
-		return false;
 	g->search++;
+	g->origin = start;
 	qk_vec_push(&todo, start);
-	while (todo.n && !found) {
+	while (todo.n) {
 		struct node *n = todo.v[--todo.n];
 
 		for (size_t i = 0; i < n->needs.n; i++) {
 			struct node *m = n->needs.v[i];
 
-			if (m == goal)
-				found = true;
 			if (m->seen == g->search)
 				continue;
 			m->seen = g->search;
@@ -96,7 +94,17 @@ bool qk_graph_waits(struct qk_graph *g, uint64_t make_pid, const char *from, con
 		}
 	}
 	qk_vec_release(&todo);
-	return found;
+}
+
+bool qk_graph_waits(struct qk_graph *g, uint64_t make_pid, const char *from, const char *to)
+{
+	struct node *start = find(g, make_pid, from, false), *goal = find(g, make_pid, to, false);
+
+	if (!start || !goal)
+		return false;
+	if (g->origin != start)
+		search_from(g, start);
+	return goal->seen == g->search;
 }
 
 int qk_graph_write(const struct qk_graph *g, uint64_t make_pid, const char *run, struct qk_err *err)

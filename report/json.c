@@ -58,22 +58,13 @@ static void finding(struct qk_buf *out, const struct qk_finding *f)
 	member(out, f->kind == QK_KIND_LEFT ? "process" : "path", f->path);
 	if (f->kind == QK_KIND_ORDERING) {
 		qk_buf_addstr(out, ", ");
-		member(out, "madeBy", f->others);
+		member(out, "madeBy", f->others[0]);
 	}
 	if (f->kind == QK_KIND_WRITERS) {
-		qk_autofree char *copy = qk_strdup(f->others);
-		const char *sep = "";
-
 		qk_buf_addstr(out, ", \"others\": [");
-		for (char *s = copy, *end; s; s = end) {
-			end = strstr(s, ", ");
-			if (end) {
-				*end = '\0';
-				end += 2;
-			}
-			qk_buf_addstr(out, sep);
-			qk_json_string(out, s);
-			sep = ", ";
+		for (const char **o = f->others; *o; o++) {
+			qk_buf_addstr(out, o == f->others ? "" : ", ");
+			qk_json_string(out, *o);
 		}
 		qk_buf_addch(out, ']');
 	}
@@ -99,16 +90,16 @@ static bool by_project(struct qk_buf *out, const struct qk_report_task *t, const
 			continue;
 		if (!any)
 			qk_buf_addf(out, "%s      \"%s\": {", sep, qk_kinds[f->kind].key);
-		if (!any || strcmp(last, f->others)) {
+		if (!any || strcmp(last, f->others[0])) {
 			qk_buf_addf(out, "%s\n        ", any ? "\n        ]," : "");
-			qk_json_string(out, f->others);
+			qk_json_string(out, f->others[0]);
 			qk_buf_addstr(out, ": [");
 			comma = "";
 		}
 		qk_buf_addf(out, "%s\n          ", comma);
 		finding(out, f);
 		comma = ",";
-		last = f->others;
+		last = f->others[0];
 		any = true;
 	}
 	if (any)

@@ -116,12 +116,37 @@ int qk_result_append(const struct qk_result *r, const char *run, struct qk_err *
 	return 0;
 }
 
+static int take_judged(struct qk_result *r, const struct qk_field *f, struct qk_err *err)
+{
+	const unsigned char *p = (const unsigned char *)f->p, *end = p + f->n;
+
+	if (f->n != r->trace.entries.n * JUDGED_BYTES)
+		return qk_fail(err, -EBADMSG, "verdicts do not fit the trace");
+	for (; p < end; p += JUDGED_BYTES) {
+		struct qk_judged j = {
+			.read = { (enum qk_answer)(p[0] & 3), (enum qk_reason)p[1] },
+			.write = { (enum qk_answer)(p[0] >> 2 & 3), (enum qk_reason)p[2] },
+			.leads = p[0] >> 4 & 1,
+		};
+
+		if (j.read.answer > QK_ALLOWED || j.write.answer > QK_ALLOWED || p[0] >> 5 ||
+			p[1] > QK_BY_OUTSIDE || p[2] > QK_BY_OUTSIDE)
+			return qk_fail(err, -EBADMSG, "unknown verdict");
+		qk_vec_push(&r->judged, j);
+	}
+	return 0;
+}
+
 static int take_field(struct qk_result *r, const struct qk_field *f, struct qk_err *err)
 {
 	switch ((enum result_tag)f->tag) {
 	case TAG_MAKE_PID: r->make_pid = qk_field_num(f); break;
 	case TAG_OFFSET: r->offset = qk_field_num(f); break;
-	case TAG_FATE: r->fate = (enum qk_fate)qk_field_num(f); break;
+	case TAG_FATE:
+		if (qk_field_num(f) > QK_FATE_RESTORED)
+			return qk_fail(err, -EBADMSG, "unknown fate of a line");
+		r->fate = (enum qk_fate)qk_field_num(f);
+		break;
 	case TAG_STATUS: r->status = (int)qk_field_num(f); break;
 	case TAG_WHY:
 		free(r->why);
@@ -129,22 +154,7 @@ static int take_field(struct qk_result *r, const struct qk_field *f, struct qk_e
 		break;
 	case TAG_INCOMPLETE: qk_trace_lost(&r->trace, "%.*s", (int)f->n, f->p); break;
 	case TAG_TRACE: return qk_trace_read(&r->trace, f->p, f->n, err);
-	case TAG_JUDGED:
-		if (f->n != r->trace.entries.n * JUDGED_BYTES)
-			return qk_fail(err, -EBADMSG, "verdicts do not fit the trace");
-		for (const unsigned char *p = (const unsigned char *)f->p, *end = p + f->n; p < end;
-			p += JUDGED_BYTES) {
-			struct qk_judged j = {
-				.read = { (enum qk_answer)(p[0] & 3), (enum qk_reason)p[1] },
-				.write = { (enum qk_answer)(p[0] >> 2 & 3), (enum qk_reason)p[2] },
-				.leads = p[0] >> 4 & 1,
-			};
-
-			if (p[1] > QK_BY_OUTSIDE || p[2] > QK_BY_OUTSIDE)
-				return qk_fail(err, -EBADMSG, "unknown reason");
-			qk_vec_push(&r->judged, j);
-		}
-		break;
+	case TAG_JUDGED: return take_judged(r, f, err);
 	case TAG_DECLARED: qk_strv_take(&r->declared, qk_strndup(f->p, f->n)); break;
 	case TAG_LEFT: qk_strv_take(&r->left, qk_strndup(f->p, f->n)); break;
 	case TAG_UNCACHED:
@@ -176,7 +186,8 @@ int qk_result_each(const char *run, qk_result_fn *each, void *arg, struct qk_err
 		if (qk_field_next(&rec, &f) <= 0 || f.tag != TAG_MAGIC || !qk_field_is(&f, magic))
 			ret = qk_fail(err, -EBADMSG, "'%s': not a result of this version", path);
 		while (!ret && (more = qk_field_next(&rec, &f)) > 0)
-			ret = take_field(&r, &f, err);
+			if ((ret = take_field(&r, &f, err)))
+				qk_wrap(err, "'%s'", path);
 		if (!ret && (more < 0 || r.judged.n != r.trace.entries.n))
 			ret = qk_fail(err, -EBADMSG, "'%s': a damaged result", path);
 		if (!ret)

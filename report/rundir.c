@@ -8,16 +8,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-static int take_lock(const char *dir, int flags)
+static int take_lock(const char *dir, const char *name, int flags)
 {
-	qk_autofree char *path = qk_asprintf("%s/lock", dir);
-	int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0666);
+	qk_autofree char *path = qk_asprintf("%s/%s", dir, name);
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
 
 	if (fd < 0)
 		return -errno;
@@ -28,6 +31,33 @@ static int take_lock(const char *dir, int flags)
 		return -e;
 	}
 	return fd;
+}
+
+/* A lock file that is there is held: it gets its name when it is. */
+static int make_lock(const char *dir, struct qk_err *err)
+{
+	qk_autofree char *from = qk_asprintf("%s/lock.new", dir), *to = qk_asprintf("%s/lock", dir);
+	int lock = take_lock(dir, "lock.new", O_CREAT | O_EXCL);
+
+	if (lock < 0)
+		return qk_fail(err, -lock, "lock '%s'", dir);
+	if (rename(from, to)) {
+		close(lock);
+		return qk_fail(err, errno, "lock '%s'", dir);
+	}
+	return lock;
+}
+
+/*
+ * True if the process that made the run directory of this name still is there. One that executes
+ * itself anew, because a makefile was remade, lets go of its lock for a moment.
+ */
+static bool maker_lives(const char *name)
+{
+	const char *pid = strchr(name, '-');
+	long n = pid ? strtol(pid + 1, NULL, 10) : 0;
+
+	return n > 0 && (!kill((pid_t)n, 0) || errno == EPERM);
 }
 
 /*
@@ -44,9 +74,9 @@ static void sweep(const char *runs)
 		struct stat st;
 		int lock;
 
-		if (e->d_name[0] == '.')
+		if (e->d_name[0] == '.' || maker_lives(e->d_name))
 			continue;
-		lock = take_lock(path, 0);
+		lock = take_lock(path, "lock", 0);
 		if (lock >= 0 || (lock == -ENOENT && !stat(path, &st) && st.st_mtime + 3600 < time(NULL)))
 			qk_remove_tree(AT_FDCWD, path);
 		if (lock >= 0)
@@ -56,16 +86,25 @@ static void sweep(const char *runs)
 		closedir(d);
 }
 
+/* The state directory, with runs/ and a .gitignore in it. Where a link stands, nothing is made. */
+static int make_state(const char *state, const char *runs, struct qk_err *err)
+{
+	qk_autofree char *ignore = qk_asprintf("%s/.gitignore", state);
+	struct stat st;
+	int ret;
+
+	if (!lstat(state, &st) && S_ISLNK(st.st_mode))
+		return qk_fail(err, -ELOOP, "'%s' is a symbolic link, not a directory", state);
+	ret = qk_mkdirs(runs, err);
+	return ret || !access(ignore, F_OK) ? ret : qk_write_file(ignore, "*\n", 2, 0666, err);
+}
+
 int qk_rundir_create(const char *state, char **ret_path, int *ret_lock, struct qk_err *err)
 {
 	qk_autofree char *runs = qk_asprintf("%s/run", state), *path = NULL;
-	qk_autofree char *ignore = qk_asprintf("%s/.gitignore", state);
-	int ret, lock;
+	int lock;
 
-	ret = qk_mkdirs(runs, err);
-	if (ret)
-		return qk_wrap(err, "state directory");
-	if (access(ignore, F_OK) && qk_write_file(ignore, "*\n", 2, 0666, err))
+	if (make_state(state, runs, err))
 		return qk_wrap(err, "state directory");
 	sweep(runs);
 	for (int i = 0;; i++) {
@@ -76,9 +115,11 @@ int qk_rundir_create(const char *state, char **ret_path, int *ret_lock, struct q
 		if (errno != EEXIST)
 			return qk_fail(err, errno, "state directory: mkdir '%s'", path);
 	}
-	lock = take_lock(path, O_CREAT);
-	if (lock < 0)
-		return qk_fail(err, -lock, "state directory: lock '%s'", path);
+	lock = make_lock(path, err);
+	if (lock < 0) {
+		qk_remove_tree(AT_FDCWD, path);
+		return qk_wrap(err, "state directory");
+	}
 	*ret_lock = lock;
 	*ret_path = qk_steal(&path);
 	return 0;
@@ -86,7 +127,7 @@ int qk_rundir_create(const char *state, char **ret_path, int *ret_lock, struct q
 
 int qk_rundir_reopen(const char *path, int *ret_lock, struct qk_err *err)
 {
-	int lock = take_lock(path, 0);
+	int lock = take_lock(path, "lock", 0);
 
 	if (lock < 0)
 		return qk_fail(err, -lock, "lock '%s'", path);

@@ -62,6 +62,34 @@ static char **string_field(struct qk_session *s, unsigned int tag)
 	}
 }
 
+/* 0, or -EBADMSG: a number out of range, a text with a NUL. */
+static int take_field(struct qk_session *s, const struct qk_field *f)
+{
+	char **text = string_field(s, f->tag);
+	uint64_t v = qk_field_num(f);
+
+	if (text) {
+		if (memchr(f->p, '\0', f->n))
+			return -EBADMSG;
+		free(*text);
+		*text = qk_strndup(f->p, f->n);
+		return 0;
+	}
+	switch (f->tag) {
+	case TAG_MODE: s->mode = (enum qk_mode)v; return v > QK_MODE_ENFORCE ? -EBADMSG : 0;
+	case TAG_RECORDER:
+		s->recorder = (enum qk_recorder_kind)v;
+		return v > QK_RECORDER_EBPF ? -EBADMSG : 0;
+	case TAG_BACKEND:
+		s->backend = (enum qk_backend)v;
+		return v > QK_BACKEND_HELD_OVERLAY ? -EBADMSG : 0;
+	case TAG_CACHING: s->caching = (__typeof__(s->caching))v; return 0;
+	case TAG_SYSTEM_READS: s->system_reads = (__typeof__(s->system_reads))v; return 0;
+	case TAG_CACHE_LIMIT: s->cache_limit = v; return 0;
+	default: return 0;
+	}
+}
+
 int qk_session_load(struct qk_session *s, const char *run, struct qk_err *err)
 {
 	qk_autofree char *path = qk_asprintf("%s/session", run);
@@ -69,7 +97,7 @@ int qk_session_load(struct qk_session *s, const char *run, struct qk_err *err)
 	struct qk_record rec;
 	struct qk_field f;
 	size_t pos = 0;
-	int ret;
+	int ret, more;
 
 	*s = (struct qk_session){ .run = qk_strdup(run) };
 	ret = qk_read_file(AT_FDCWD, path, SESSION_MAX, &b, err);
@@ -78,28 +106,15 @@ int qk_session_load(struct qk_session *s, const char *run, struct qk_err *err)
 	if (qk_record_next(b.s, b.len, &pos, &rec) <= 0 || qk_field_next(&rec, &f) <= 0 ||
 		f.tag != TAG_MAGIC || !qk_field_is(&f, magic))
 		return qk_fail(err, -EBADMSG, "'%s': not a session of this version", path);
-	while (qk_field_next(&rec, &f) > 0) {
-		char **text = string_field(s, f.tag);
-
-		if (text) {
-			free(*text);
-			*text = qk_strndup(f.p, f.n);
-		} else if (f.tag == TAG_MODE) {
-			s->mode = (enum qk_mode)qk_field_num(&f);
-		} else if (f.tag == TAG_RECORDER) {
-			s->recorder = (enum qk_recorder_kind)qk_field_num(&f);
-		} else if (f.tag == TAG_BACKEND) {
-			s->backend = (enum qk_backend)qk_field_num(&f);
-		} else if (f.tag == TAG_CACHING) {
-			s->caching = qk_field_num(&f);
-		} else if (f.tag == TAG_SYSTEM_READS) {
-			s->system_reads = qk_field_num(&f);
-		} else if (f.tag == TAG_CACHE_LIMIT) {
-			s->cache_limit = qk_field_num(&f);
-		}
-	}
+	while ((more = qk_field_next(&rec, &f)) > 0)
+		if (take_field(s, &f))
+			return qk_fail(err, -EBADMSG, "'%s': field %u is damaged", path, f.tag);
+	if (more < 0)
+		return qk_fail(err, -EBADMSG, "'%s': cut short", path);
 	if (!s->root || !s->state || !s->cwd || !s->recorder_note || !s->backend_note)
 		return qk_fail(err, -EBADMSG, "'%s': a field is missing", path);
+	if (s->root[0] != '/' || s->state[0] != '/' || s->cwd[0] != '/')
+		return qk_fail(err, -EBADMSG, "'%s': a directory is not absolute", path);
 	return 0;
 }
 

@@ -156,6 +156,15 @@ static void graph_from_requests(struct qk_tasks *ts)
 	}
 }
 
+/* True if the parents of t lead back to t: no run of make does that, but a damaged log may say so. */
+static bool is_own_ancestor(const struct qk_task *t)
+{
+	for (const struct qk_task *p = t->parent; p; p = p->parent)
+		if (p == t)
+			return true;
+	return false;
+}
+
 static void find_parents(struct reading *rd)
 {
 	for (size_t i = 0; i < rd->ts->v.n; i++) {
@@ -164,8 +173,54 @@ static void find_parents(struct reading *rd)
 		struct by_id *by;
 
 		HASH_FIND(hh, rd->ids, &id, sizeof(id), by);
-		t->parent = by && by->task != t ? by->task : NULL;
+		t->parent = by ? by->task : NULL;
+		if (is_own_ancestor(t))
+			t->parent = NULL;
 	}
+}
+
+/* Appends the requests that led to t, from the top make's down, as bytes that sort in their order. */
+static void put_place(struct qk_buf *b, const struct qk_task *t)
+{
+	if (t->parent)
+		put_place(b, t->parent);
+	for (int shift = 56; shift >= 0; shift -= 8)
+		qk_buf_addch(b, (char)(t->req.make_pid >> shift));
+	for (int shift = 56; shift >= 0; shift -= 8)
+		qk_buf_addch(b, (char)(t->req.offset >> shift));
+}
+
+struct placed {
+	struct qk_task *task;
+	char *place;
+	size_t n;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+	int diff = memcmp(x->place, y->place, x->n < y->n ? x->n : y->n);
+
+	return diff ? diff : (x->n > y->n) - (x->n < y->n);
+}
+
+/*
+ * Each make's tasks in the order in which it started them, where the recipe that started the make
+ * stands: makes that run side by side do not mix, and a run reads the same every time.
+ */
+static void sort_tasks(struct qk_tasks *ts)
+{
+	qk_autofree struct placed *all = qk_zalloc(ts->v.n * sizeof(*all));
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+	for (size_t i = 0; i < ts->v.n; i++) {
+		qk_buf_reset(&b);
+		put_place(&b, ts->v.v[i]);
+		all[i] = (struct placed){ ts->v.v[i], qk_arena_strndup(&ts->arena, b.s, b.len), b.len };
+	}
+	qsort(all, ts->v.n, sizeof(*all), by_place);
+	for (size_t i = 0; i < ts->v.n; i++)
+		ts->v.v[i] = all[i].task;
 }
 
 void qk_tasks_read(struct qk_tasks *ts, const struct qk_session *session)
@@ -193,6 +248,7 @@ void qk_tasks_read(struct qk_tasks *ts, const struct qk_session *session)
 	if (qk_result_each(session->run, add_result, &rd, &err))
 		trouble(ts, err.msg);
 	find_parents(&rd);
+	sort_tasks(ts);
 	HASH_CLEAR(hh, rd.ids);
 }
 

@@ -35,7 +35,7 @@ struct qk_task {
 
 struct qk_tasks {
 	struct qk_arena arena;
-	QK_VEC(struct qk_task *) v; /* in the order of their requests' results */
+	QK_VEC(struct qk_task *) v; /* as each make started them, a sub-make's after the recipe that started it */
 	struct qk_graph *graph;
 	char *trouble;
 };

@@ -21,6 +21,7 @@ enum tag {
 	TAG_START,
 	TAG_DURATION,
 	TAG_SAVED,
+	TAG_AS_DECLARED,
 };
 
 static const char *copy(struct qk_arena *a, const char *s)
@@ -58,6 +59,7 @@ static void write_one(struct qk_buf *b, const struct qk_taskstatus *s)
 	qk_record_putnum(b, TAG_START, s->start_ms);
 	qk_record_putnum(b, TAG_DURATION, s->duration_ms);
 	qk_record_putnum(b, TAG_SAVED, s->saved_ms);
+	qk_record_putnum(b, TAG_AS_DECLARED, s->as_declared);
 	qk_record_end(b, begin);
 }
 
@@ -100,6 +102,7 @@ void qk_taskstatuses_read(struct qk_taskstatuses *l, const char *run)
 			case TAG_EXIT: s.exit = (int)qk_field_num(&f); break;
 			case TAG_START: s.start_ms = qk_field_num(&f); break;
 			case TAG_DURATION: s.duration_ms = qk_field_num(&f); break;
+			case TAG_AS_DECLARED: s.as_declared = qk_field_num(&f); break;
 			case TAG_SAVED: s.saved_ms = qk_field_num(&f); break;
 			}
 		if (s.id && s.status <= QK_STATUS_NOTHING)
@@ -115,21 +118,27 @@ static void add_count(struct qk_buf *out, size_t n, const char *what, const char
 	*sep = ", ";
 }
 
+/* NULL where there is nothing to tell. */
+static const char *reason(const struct qk_taskstatus *s)
+{
+	return s->as_declared ? NULL : s->uncached;
+}
+
 /* Why results were not cached, each reason once with the tasks it is of. */
 static void add_reasons(struct qk_buf *out, const struct qk_taskstatuses *l)
 {
 	for (size_t i = 0; i < l->v.n; i++) {
-		const char *why = l->v.v[i].uncached;
+		const char *why = reason(&l->v.v[i]);
 		size_t n = 0;
 		bool met = false;
 
 		for (size_t k = 0; why && k < i && !met; k++)
-			met = l->v.v[k].uncached && !strcmp(l->v.v[k].uncached, why);
+			met = reason(&l->v.v[k]) && !strcmp(reason(&l->v.v[k]), why);
 		if (!why || met)
 			continue;
 		qk_buf_addstr(out, "  not cached: ");
 		for (size_t k = i; k < l->v.n; k++) {
-			if (!l->v.v[k].uncached || strcmp(l->v.v[k].uncached, why))
+			if (!reason(&l->v.v[k]) || strcmp(reason(&l->v.v[k]), why))
 				continue;
 			if (n++ < REASON_TASKS)
 				qk_buf_addf(out, "%s%s", n > 1 ? ", " : "", l->v.v[k].id);

@@ -27,6 +27,7 @@ struct qk_taskstatus {
 	enum qk_status status;
 	const char *key;      /* hexadecimal; NULL: none */
 	const char *uncached; /* why its result was not stored, though it ended well; or NULL */
+	bool as_declared;     /* and it was not to be: the summary need not say so */
 	int exit;             /* as from waitpid(2) */
 	uint64_t start_ms;    /* since 1970; 0 = it did not start */
 	uint64_t duration_ms;

@@ -10,80 +10,110 @@ static const char *plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
+/* How many bytes at s make a control character (C0, DEL, or C1 as UTF-8); 0 = none. */
+static int control_len(const char *s)
+{
+	const unsigned char *u = (const unsigned char *)s;
+
+	if (u[0] < ' ' || u[0] == 0x7f)
+		return 1;
+	return u[0] == 0xc2 && u[1] >= 0x80 && u[1] < 0xa0 ? 2 : 0;
+}
+
+/* True if a terminal shows all of s and obeys none of it. */
+static bool is_printable(const char *s)
+{
+	for (; *s; s++)
+		if (control_len(s))
+			return false;
+	return true;
+}
+
 void qk_text_name(struct qk_buf *out, const char *name)
 {
-	bool odd = false;
-
-	for (const unsigned char *s = (const unsigned char *)name; *s; s++)
-		odd |= *s < ' ' || *s == 0x7f;
-	if (!odd) {
+	if (is_printable(name)) {
 		qk_buf_addstr(out, name);
 		return;
 	}
 	qk_buf_addch(out, '"');
-	for (const unsigned char *s = (const unsigned char *)name; *s; s++) {
-		if (*s == '\n')
-			qk_buf_addstr(out, "\\n");
-		else if (*s == '\t')
-			qk_buf_addstr(out, "\\t");
-		else if (*s < ' ' || *s == 0x7f)
-			qk_buf_addf(out, "\\%03o", *s);
-		else {
+	for (const char *s = name; *s; s++) {
+		int n = control_len(s);
+
+		if (*s == '\n' || *s == '\t') {
+			qk_buf_addstr(out, *s == '\n' ? "\\n" : "\\t");
+		} else if (n) {
+			qk_buf_addf(out, "\\%03o", (unsigned char)*s);
+			if (n == 2)
+				qk_buf_addf(out, "\\%03o", (unsigned char)*++s);
+		} else {
 			if (*s == '"' || *s == '\\')
 				qk_buf_addch(out, '\\');
-			qk_buf_addch(out, (char)*s);
+			qk_buf_addch(out, *s);
 		}
 	}
 	qk_buf_addch(out, '"');
 }
 
+/* Length of "target:" in a rule; 0 where the line is no rule. */
+static size_t rule_left(const char *fix)
+{
+	const char *colon = strstr(fix, ": ");
+
+	return colon && !strstr(fix, " += ") ? (size_t)(colon - fix) + 1 : 0;
+}
+
+/* True if the words hold word, which begins with a blank as each of them does. */
+static bool has_word(const char *words, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *s = words; (s = strstr(s, word)); s += n)
+		if (!s[n] || s[n] == ' ')
+			return true;
+	return false;
+}
+
 /*
  * The fix lines of the findings from i to end: prerequisites of one target in one line, the others
- * one line each, at most QK_TEXT_PATHS lines.
+ * one line each, at most QK_TEXT_PATHS lines. What a terminal cannot show is left to the JSON report.
  */
 static void print_fixes(struct qk_buf *out, const struct qk_report_task *t, size_t i, size_t end)
 {
-	const char *last = "";
-	size_t last_left = 0, lines = 0;
 	qk_autobuf struct qk_buf line = QK_BUF_INIT;
+	size_t left = 0, lines = 0;
 
 	for (; i < end; i++) {
-		const char *fix = t->findings.v[i].fix, *colon;
-		size_t left;
+		const struct qk_finding *f = &t->findings.v[i];
+		size_t n = f->fix ? rule_left(f->fix) : 0;
 
-		if (!fix || t->findings.v[i].shared || !strcmp(fix, last))
+		if (!f->fix || f->shared || !strcmp(f->fix, line.s) || !is_printable(f->fix))
 			continue;
-		colon = strstr(fix, ": ");
-		left = colon ? (size_t)(colon - fix) + 1 : 0;
-		if (left && left == last_left && !strncmp(fix, last, left) && !strstr(fix, " += ")) {
-			qk_buf_addstr(&line, fix + left);
-		} else {
-			if (++lines > QK_TEXT_PATHS)
-				break;
-			qk_buf_addstr(&line, line.len ? "\n" : "");
-			qk_buf_addf(&line, "    fix: %s", fix);
+		if (n && n == left && !strncmp(f->fix, line.s, n)) {
+			if (f->kind != QK_KIND_ORDERING || !has_word(line.s + left, f->fix + n))
+				qk_buf_addstr(&line, f->fix + n);
+			continue;
 		}
-		last = fix;
-		last_left = left;
+		if (lines++)
+			qk_buf_addf(out, "    fix: %s\n", line.s);
+		qk_buf_reset(&line);
+		if (lines > QK_TEXT_PATHS)
+			return;
+		qk_buf_addstr(&line, f->fix);
+		left = n;
 	}
-	for (char *s = line.s, *one; line.len && (one = strsep(&s, "\n"));)
-		qk_buf_addf(out, "%s\n", one);
+	if (lines)
+		qk_buf_addf(out, "    fix: %s\n", line.s);
 }
 
 /* The projects of the findings from i to end, each once with how many are in it. */
 static void print_by_project(struct qk_buf *out, const struct qk_report_task *t, size_t i, size_t end)
 {
-	for (size_t k = i; k < end; k++) {
-		const char *project = t->findings.v[k].others;
+	while (i < end) {
+		const char *project = t->findings.v[i].others[0];
 		size_t n = 0;
-		bool met = false;
 
-		for (size_t e = i; e < k; e++)
-			met |= !strcmp(t->findings.v[e].others, project);
-		for (size_t e = k; e < end && !met; e++)
-			n += !strcmp(t->findings.v[e].others, project);
-		if (met)
-			continue;
+		for (; i < end && !strcmp(t->findings.v[i].others[0], project); i++)
+			n++;
 		qk_buf_addstr(out, "      ");
 		qk_text_name(out, project);
 		qk_buf_addf(out, " (%zu)\n", n);
@@ -120,9 +150,12 @@ static size_t print_kind(struct qk_buf *out, const struct qk_report *rep,
 		shown++;
 		qk_buf_addstr(out, "      ");
 		qk_text_name(out, f->path);
-		if (f->others) {
-			qk_buf_addstr(out, f->kind == QK_KIND_ORDERING ? ", made by " : ", by ");
-			qk_text_name(out, f->others);
+		for (const char **o = f->others; o && *o; o++) {
+			if (o == f->others)
+				qk_buf_addstr(out, f->kind == QK_KIND_ORDERING ? ", made by " : ", by ");
+			else
+				qk_buf_addstr(out, ", ");
+			qk_text_name(out, *o);
 		}
 		qk_buf_addch(out, '\n');
 	}
@@ -183,7 +216,7 @@ static void print_top(struct qk_buf *out, const struct qk_report *rep)
 			qk_buf_addstr(out, "    ");
 			qk_text_name(out, s->path);
 			qk_buf_addf(out, " (%zu tasks)\n", s->tasks);
-			if (s->fix)
+			if (s->fix && is_printable(s->fix))
 				qk_buf_addf(out, "    fix: %s\n", s->fix);
 		}
 		if (n > QK_TEXT_PATHS)
@@ -289,7 +322,9 @@ static void print_standing(struct qk_buf *out, const struct qk_report *rep, enum
 		}
 		if (n > QK_TEXT_PATHS)
 			qk_buf_addf(out, " and %zu more", n - QK_TEXT_PATHS);
-		qk_buf_addf(out, " (%s)\n", why);
+		qk_buf_addstr(out, " (");
+		qk_text_name(out, why);
+		qk_buf_addstr(out, ")\n");
 	}
 }
 
@@ -347,6 +382,13 @@ static void print_head(struct qk_buf *out, const struct qk_report *rep, size_t c
 		qk_buf_addf(out, "%zu task%s kept to what they declare\n", checked, plural(checked));
 }
 
+static void print_note(struct qk_buf *out, const char *what, const char *which, const char *note)
+{
+	qk_buf_addf(out, "  %s%s: ", what, which);
+	qk_text_name(out, note);
+	qk_buf_addch(out, '\n');
+}
+
 void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 {
 	const struct qk_session *s = rep->session;
@@ -387,14 +429,16 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	for (size_t i = 0; i < rep->notices.n; i++) {
 		const struct qk_report_notice *n = &rep->notices.v[i];
 
-		qk_buf_addf(out, "  %s: '%s' matches nothing (", n->variable, n->pattern);
+		qk_buf_addf(out, "  %s: '", n->variable);
+		qk_text_name(out, n->pattern);
+		qk_buf_addstr(out, "' matches nothing (");
 		qk_text_name(out, n->task);
 		qk_buf_addstr(out, ")\n");
 	}
 	if (s->mode == QK_MODE_ENFORCE && *s->backend_note)
-		qk_buf_addf(out, "  held by %s: %s\n", qk_backend_name(s->backend), s->backend_note);
+		print_note(out, "held by ", qk_backend_name(s->backend), s->backend_note);
 	if (*s->recorder_note && s->recorder != QK_RECORDER_SECCOMP && s->recorder != QK_RECORDER_EBPF)
-		qk_buf_addf(out, "  recorded by %s: %s\n", qk_recorder_name(s->recorder), s->recorder_note);
+		print_note(out, "recorded by ", qk_recorder_name(s->recorder), s->recorder_note);
 	if (rep->trouble)
-		qk_buf_addf(out, "  this summary is incomplete: %s\n", rep->trouble);
+		print_note(out, "this summary is incomplete", "", rep->trouble);
 }

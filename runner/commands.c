@@ -1,22 +1,34 @@
 #include "runner/commands.h"
 
+#include "sandbox/processes.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const int ending[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT };
-enum { N_ENDING = sizeof(ending) / sizeof(*ending) };
+enum {
+	N_ENDING = sizeof(ending) / sizeof(*ending),
+	TERM_TO_KILL_MS = 5000, /* for a server to end by itself */
+	KILL_AGAIN_MS = 50,
+};
 
 struct running {
 	struct qk_commands *c;
 	sigset_t mask; /* the one the commands get */
 	int signals;   /* descriptor */
 	QK_VEC(pid_t) pids;
+	int watched;   /* descriptor of the process it goes on until the end of, or -1 */
+	int64_t kill_at; /* when those that were told to end are killed; 0 = none was told */
 };
 
 static int take_signals(struct running *r, struct qk_err *err)
@@ -43,7 +55,9 @@ static int spawn_sh(struct running *r, const char *command, pid_t *pid, struct q
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setflags(
+		&attr, POSIX_SPAWN_SETSIGMASK | (c->until ? POSIX_SPAWN_SETPGROUP : 0));
+	posix_spawnattr_setpgroup(&attr, 0);
 	posix_spawnattr_setsigmask(&attr, &r->mask);
 	posix_spawn_file_actions_addchdir_np(&actions, c->spec->cwd);
 	if (c->relay->n) {
@@ -84,8 +98,28 @@ static int start(struct running *r, size_t i, struct qk_err *err)
 
 static void signal_all(const struct running *r, int sig)
 {
+	bool groups = r->c->until && !r->c->held; /* a held command's process ends all below it */
+
 	for (size_t i = 0; i < r->pids.n; i++)
-		kill(r->pids.v[i], sig);
+		kill(groups ? -r->pids.v[i] : r->pids.v[i], sig);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * (int64_t)1000 + ts.tv_nsec / 1000000;
+}
+
+/* Nobody needs what goes on for ever any more. */
+static void end_all(struct running *r)
+{
+	r->c->interrupted = true;
+	if (r->kill_at)
+		return;
+	signal_all(r, SIGTERM);
+	r->kill_at = now_ms() + TERM_TO_KILL_MS;
 }
 
 static void reap(struct running *r)
@@ -115,6 +149,8 @@ static void serve_signals(struct running *r)
 			reap(r);
 		} else if (s.ssi_signo == SIGWINCH) {
 			qk_relay_resize(r->c->relay);
+		} else if (r->c->until) {
+			end_all(r);
 		} else {
 			r->c->interrupted = true;
 			/* the terminal sends to the whole group, a process to us alone */
@@ -130,43 +166,80 @@ static void serve(struct running *r)
 
 	reap(r);
 	while (r->pids.n) {
-		struct pollfd p[3] = { { .fd = r->signals, .events = POLLIN },
-			{ .fd = -1, .events = POLLIN }, { .fd = -1, .events = POLLIN } };
+		struct pollfd p[4] = { { .fd = r->signals, .events = POLLIN },
+			{ .fd = -1, .events = POLLIN }, { .fd = -1, .events = POLLIN },
+			{ .fd = r->kill_at ? -1 : r->watched, .events = POLLIN } };
+		int64_t left = r->kill_at ? r->kill_at - now_ms() : -1;
 
 		for (int i = 0; i < relay->n; i++)
 			p[1 + i].fd = relay->channels[i].from;
-		if (poll(p, 3, -1) < 0)
+		if (r->kill_at && left <= 0) {
+			signal_all(r, SIGKILL);
+			left = KILL_AGAIN_MS;
+		}
+		if (poll(p, 4, (int)left) < 0)
 			continue;
 		for (int i = 0; i < relay->n; i++)
 			if (p[1 + i].revents)
 				qk_relay_serve(relay, i);
 		if (p[0].revents)
 			serve_signals(r);
+		if (p[3].revents)
+			end_all(r);
+	}
+}
+
+/* What commands left behind that were ended, from outside or by the failing of one beside them. */
+static void end_leftovers(void)
+{
+	static const int signals[] = { SIGTERM, SIGKILL, SIGKILL, SIGKILL };
+
+	for (size_t round = 0; round < sizeof(signals) / sizeof(*signals); round++) {
+		struct timespec pause = { 0, 20 * 1000 * 1000 };
+		struct qk_pids pids = { 0 };
+
+		qk_processes_below(&pids, 0);
+		for (size_t i = 0; i < pids.n; i++)
+			kill(pids.v[i], signals[round]);
+		if (!pids.n)
+			return;
+		qk_vec_release(&pids);
+		nanosleep(&pause, NULL);
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
 	}
 }
 
 int qk_commands_run(struct qk_commands *c, struct qk_err *err)
 {
-	struct running r = { .c = c, .signals = -1 };
+	struct running r = { .c = c, .signals = -1, .watched = -1 };
 	size_t n = c->spec->commands.n;
 	int ret = take_signals(&r, err);
 
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that what is left can be found */
+	if (c->until)
+		r.watched = (int)syscall(SYS_pidfd_open, c->until, 0);
 	for (size_t i = 0; i < n && !ret && !c->status && !c->interrupted; i++) {
 		ret = start(&r, i, err);
 		if (c->spec->parallel && i + 1 < n)
 			continue;
 		if (i + 1 == n)
 			qk_relay_started(c->relay);
+		if (c->started && !ret)
+			c->started(c->started_arg);
 		serve(&r);
 	}
 	if (ret && r.pids.n) {
 		signal_all(&r, SIGTERM);
 		serve(&r);
 	}
+	if (c->interrupted || (c->spec->parallel && c->status))
+		end_leftovers();
 	qk_relay_started(c->relay);
 	c->left = qk_relay_finish(c->relay);
 	sigprocmask(SIG_SETMASK, &r.mask, NULL);
 	qk_closep(&r.signals);
+	qk_closep(&r.watched);
 	qk_vec_release(&r.pids);
 	return ret;
 }

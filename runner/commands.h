@@ -23,6 +23,13 @@ struct qk_commands {
 	 */
 	void (*held)(void *arg, size_t i) __attribute__((noreturn));
 	void *arg;
+	/*
+	 * The commands go on until they are told to end or the process whose pid this is is gone:
+	 * they are process groups of their own, read nothing, and are ended for good. 0: no.
+	 */
+	pid_t until;
+	void (*started)(void *arg); /* all commands run; NULL: nobody asks */
+	void *started_arg;
 	/* set by _run */
 	int status;       /* as from waitpid(2): of the first that failed, else 0 */
 	bool interrupted; /* we were sent a signal that ends */

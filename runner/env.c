@@ -37,7 +37,7 @@ void qk_env_task(struct qk_strv *env, const struct qk_request *r, const char *se
 
 void qk_env_submake(struct qk_strv *env, const struct qk_request *r)
 {
-	static const char *const ours[] = { "QK_REQ", "QK_SHELL", "QK_PARENT", NULL };
+	static const char *const ours[] = { "QK_REQ", "QK_SHELL", "QK_PARENT", "QK_TASK", NULL };
 
 	for (char **e = environ; *e; e++)
 		if (!names_any(*e, ours))

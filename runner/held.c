@@ -118,7 +118,8 @@ static void settle(struct holding *o, const struct qk_run_result *ran, int *stat
 	struct qk_settled settled = { 0 };
 	struct qk_err err = QK_ERR_INIT;
 
-	if (qk_walls_settle(&o->walls, ran->interrupted, &settled, &err)) {
+	/* stopping is how a continuous task ends: what it wrote holds */
+	if (qk_walls_settle(&o->walls, ran->interrupted && !o->h->spec->continuous, &settled, &err)) {
 		fprintf(stderr, "qk: %s: %s\n", o->h->spec->id, err.msg);
 		if (!*status)
 			*status = QK_TASK_FAILED << 8;
@@ -221,6 +222,7 @@ void qk_held_run(void *held, size_t i)
 		.recorder = (enum qk_recorder_kind)r->recorder,
 		.tmpdir = r->run,
 		.end_leftovers = r->mode == QK_MODE_ENFORCE,
+		.policy = h->policy,
 	};
 	int status;
 
@@ -250,7 +252,8 @@ void qk_held_run(void *held, size_t i)
 	status = ran.status;
 	if (spec.walls)
 		settle(&o, &ran, &status);
-	for (size_t k = 0; k < ran.left.n; k++)
+	/* a continuous task is ended with all it started: nothing of that was left running */
+	for (size_t k = 0; k < ran.left.n && !h->spec->continuous; k++)
 		qk_strv_push(&o.result.left, ran.left.v[k]);
 	qk_result_judge(&o.result, h->policy);
 	if (went_beyond(h, &o.result))

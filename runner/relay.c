@@ -85,7 +85,7 @@ int qk_relay_open(struct qk_relay *r, struct qk_err *err)
 {
 	int ret;
 
-	*r = (struct qk_relay){ .capture = QK_CAPTURE_INIT };
+	r->n = 0;
 	for (int to = 1; to <= 2; to++) {
 		if (to == 2 && same_file(1, 2))
 			break;
@@ -128,6 +128,9 @@ static bool pass_on(struct qk_relay *r, struct qk_relay_channel *c, bool keep)
 		close(qk_steal_fd(&c->from));
 		return false;
 	}
+	if (keep && r->seen)
+		r->seen(r->arg, chunk, (size_t)n);
+	keep = keep && r->keep;
 	if (keep && r->capture.data.len + (size_t)n > CAPTURE_MAX)
 		r->too_much = true;
 	else if (keep && !r->too_much)

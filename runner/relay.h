@@ -23,9 +23,12 @@ struct qk_relay {
 	int n; /* 1: stdout and stderr are one */
 	struct qk_capture capture;
 	bool too_much; /* more was printed than is kept */
+	bool keep;     /* for replay */
+	void (*seen)(void *arg, const char *p, size_t n); /* told of what passes, or NULL */
+	void *arg;
 };
 
-/* Makes the channels. On an error nothing is changed, and the command keeps our descriptors. */
+/* Makes the channels; keep, seen and arg are the caller's to set. On an error nothing is changed, and the command keeps our descriptors. */
 int qk_relay_open(struct qk_relay *r, struct qk_err *err);
 
 /* In the child: puts its ends in place as 1 and 2. */

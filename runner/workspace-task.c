@@ -6,9 +6,11 @@
 #include "keying/store.h"
 #include "keying/taskspec.h"
 #include "keying/taskstate.h"
+#include "report/keepers.h"
 #include "report/result.h"
 #include "report/taskstatus.h"
 #include "runner/commands.h"
+#include "runner/continuous.h"
 #include "runner/held.h"
 #include "runner/relay.h"
 #include "runner/scratch.h"
@@ -20,9 +22,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +34,8 @@
 struct wtask {
 	const struct qk_request *req;
 	struct qk_taskspec spec;
+	const char *groups; /* the paths of file groups, mapped */
+	size_t groups_len;
 	struct qk_policy policy;
 	struct qk_filehash *hash;
 	struct qk_store *store; /* NULL: nothing is looked up or stored */
@@ -44,6 +50,7 @@ struct wtask {
 	bool moved; /* an input was touched while it ran */
 	struct qk_taskstatus status;
 	struct timespec start;
+	bool let_go; /* of what it needs */
 };
 
 static void uncache(struct wtask *t, const char *why)
@@ -86,6 +93,36 @@ static int run_runtimes(struct wtask *t, struct qk_err *err)
 	return 0;
 }
 
+/* Makes the paths of groups known: of those that have to be counted, or of all. */
+static int load_groups(struct wtask *t, bool all)
+{
+	for (size_t i = 0; i < t->spec.parts.list.n; i++) {
+		struct qk_filegroup *g = t->spec.parts.list.v[i].files;
+
+		if (g && (all || !g->known) &&
+			qk_filegroup_load(g, &t->spec.parts.arena, t->groups, t->groups_len))
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static void map_groups(struct wtask *t)
+{
+	qk_autofree char *path = qk_asprintf("%s/groups.%llu", t->req->run,
+		(unsigned long long)t->req->make_pid);
+	qk_autofd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *p;
+
+	if (fd < 0 || fstat(fd, &st) || !st.st_size)
+		return;
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return;
+	t->groups = p;
+	t->groups_len = (size_t)st.st_size;
+}
+
 static void make_key(struct wtask *t)
 {
 	struct qk_err err = QK_ERR_INIT;
@@ -93,6 +130,11 @@ static void make_key(struct wtask *t)
 
 	if (t->spec.unkeyed || !t->spec.parts.list.n) {
 		uncache(t, t->spec.unkeyed ? t->spec.unkeyed : "it has no key");
+		return;
+	}
+	map_groups(t);
+	if (load_groups(t, false)) {
+		uncache(t, "the list of its inputs is damaged");
 		return;
 	}
 	if (!t->hash || qk_parts_hash(&t->spec.parts, t->hash, 0, &err) || run_runtimes(t, &err)) {
@@ -116,6 +158,8 @@ static void make_key(struct wtask *t)
 /* What the key holds is as it was when it was made. */
 static bool inputs_stayed(struct wtask *t)
 {
+	if (load_groups(t, true))
+		return false;
 	for (size_t i = 0; i < t->spec.parts.list.n; i++) {
 		const struct qk_part *part = &t->spec.parts.list.v[i];
 		struct qk_digest now;
@@ -152,6 +196,18 @@ static void leave_state(struct wtask *t, const struct qk_tree *tree, bool good)
 	qk_taskstate_append(path, &s);
 }
 
+/* Continuous tasks that it needs have one less to run for. */
+static void let_go(struct wtask *t)
+{
+	for (size_t i = 0; i < t->spec.needs.n && !t->let_go; i++) {
+		char *rest;
+		size_t n = strtoul(t->spec.needs.v[i], &rest, 10);
+
+		qk_keeper_let_go(t->req->run, n, strtoul(rest, NULL, 10));
+	}
+	t->let_go = true;
+}
+
 static void leave_status(struct wtask *t, enum qk_status status, int exit)
 {
 	struct qk_taskstatuses l = { 0 };
@@ -162,10 +218,12 @@ static void leave_status(struct wtask *t, enum qk_status status, int exit)
 	t->status.exit = exit;
 	t->status.duration_ms = ms_since(&t->start);
 	t->status.uncached = exit ? NULL : t->uncached;
+	t->status.as_declared = t->spec.uncached != NULL;
 	qk_taskstatuses_add(&l, &t->status);
 	if (qk_taskstatuses_append(&l, t->req->run, &err))
 		fprintf(stderr, "qk: %s: status not recorded: %s\n", t->spec.id, err.msg);
 	qk_taskstatuses_release(&l);
+	let_go(t);
 }
 
 /* One result without a trace. */
@@ -271,6 +329,8 @@ static void keep(struct wtask *t)
 static void __attribute__((noreturn)) fail(struct wtask *t, const char *what)
 {
 	fprintf(stderr, "qk: %s: %s\n", t->spec.id, what);
+	if (t->req->mode != QK_MODE_OFF)
+		leave_result(t, QK_FATE_REFUSED, what);
 	leave_status(t, QK_STATUS_RAN, QK_TASK_FAILED << 8);
 	_exit(QK_TASK_FAILED);
 }
@@ -330,7 +390,9 @@ static int run(struct wtask *t)
 {
 	struct qk_commands c = { .spec = &t->spec, .env = &t->env, .relay = &t->relay };
 	struct qk_err err = QK_ERR_INIT;
+	struct qk_continuous k;
 	struct qk_held h;
+	bool goes_on = t->spec.continuous || t->spec.ready_when.n;
 
 	take_turn(t);
 	empty_scratches(t);
@@ -340,10 +402,19 @@ static int run(struct wtask *t)
 		hold(t, &h, &c);
 	if (qk_outputs_prepare(&t->policy, &t->made, &err))
 		fail(t, err.msg);
-	if (!t->uncached && qk_relay_open(&t->relay, &err))
+	if (goes_on) {
+		leave_state(t, NULL, false); /* its key, for those who start beside it */
+		qk_continuous_begin(&k, &t->spec, t->req->run, (pid_t)t->req->make_pid, &c);
+	}
+	t->relay.keep = !t->uncached;
+	if ((t->relay.keep || t->spec.ready_when.n) && qk_relay_open(&t->relay, &err))
 		uncache(t, err.msg);
 	if (qk_commands_run(&c, &err))
 		fail(t, err.msg);
+	if (goes_on && c.until && c.interrupted)
+		c.status = 0; /* nobody needs it any more: that is how it ends */
+	if (goes_on)
+		qk_continuous_end(&k, c.status);
 	qk_outputs_tidy(&t->made);
 	if (c.held && qk_held_went_beyond(&h))
 		uncache(t, "it went beyond what it declares");

@@ -18,6 +18,9 @@
  * All this needs the seccomp recorder: with another one parents are as with plain make, and the
  * limits of the walls stay (walls.h). Landlock alone is not helped: there missing parents are made
  * beforehand, since rules must be made for them.
+ *
+ * It acts on what the recorder is told. Whoever lets opens through untold must tell those that fail
+ * for EACCES or ENOENT, and in the inner overlay those that make or empty a file.
  */
 #ifndef QK_SANDBOX_DOORMAN_H
 #define QK_SANDBOX_DOORMAN_H

@@ -73,6 +73,16 @@ static struct node *intern(struct qk_policy *p, const char *path, size_t n)
 	return node;
 }
 
+/* Length of the directory that holds the first n bytes of an absolute path; 0 above "/". */
+static size_t parent_len(const char *path, size_t n)
+{
+	if (n <= 1)
+		return 0;
+	while (path[--n] != '/')
+		;
+	return n ? n : 1;
+}
+
 /* Marks path and every directory above it, up to root, as leading to something with these rights. */
 static void mark_way(struct qk_policy *p, const char *path, unsigned int rights)
 {
@@ -86,8 +96,7 @@ static void mark_way(struct qk_policy *p, const char *path, unsigned int rights)
 			return;
 		}
 		node->leads |= (uint8_t)rights;
-		while (n && path[--n] != '/')
-			;
+		n = parent_len(path, n);
 	}
 }
 
@@ -278,8 +287,7 @@ struct qk_verdict qk_policy_judge(const struct qk_policy *p, const char *path, e
 		node = find(p, path, n);
 		if (node)
 			better(&best, node->tree[bit]);
-		while (n && path[--n] != '/')
-			;
+		n = parent_len(path, n);
 	}
 	for (size_t i = 0; i < p->index->globs.n; i++) {
 		const struct qk_rule *r = &p->rules.v[p->index->globs.v[i]];

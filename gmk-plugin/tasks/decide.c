@@ -43,6 +43,34 @@ bool qk_decide_key(struct qk_ruletask *t)
 	return t->has_key;
 }
 
+/* What a runtime input's command prints, asked once in a make. */
+struct runtime {
+	const char *command;
+	bool known;
+	struct qk_digest digest;
+	UT_hash_handle hh;
+};
+
+/*
+ * The one thing that is waited for here: else every task with such an input would need a process of
+ * its own, each to run the command again. One that fails is left to the runner, which says so.
+ */
+static bool run_once(const char *command, struct qk_digest *ret)
+{
+	static struct runtime *all;
+	struct runtime *r;
+
+	HASH_FIND_STR(all, command, r);
+	if (!r) {
+		r = qk_arena_alloc(&qk_model.arena, sizeof(*r));
+		r->command = command;
+		r->known = !qk_runtime_run(command, qk_model.host->root, &r->digest, NULL);
+		HASH_ADD_KEYPTR(hh, all, r->command, strlen(r->command), r);
+	}
+	*ret = r->digest;
+	return r->known;
+}
+
 /* True if the part is known now. */
 static bool make_known(struct qk_part *part)
 {
@@ -73,6 +101,9 @@ static bool make_known(struct qk_part *part)
 		part->known = dep && qk_decide_key(dep);
 		if (part->known)
 			part->digest = dep->key;
+		return part->known;
+	case QK_PART_RUNTIME:
+		part->known = part->known || run_once(part->name, &part->digest);
 		return part->known;
 	default: return part->known;
 	}

@@ -21,6 +21,8 @@ void qk_model_open_hash(void)
 	qk_autofree char *digests = qk_path_join(m->host->state, "digests");
 
 	/* before the first run there is no state directory, and nothing remembered */
+	if (m->hash && m->run)
+		qk_filehash_refresh(m->hash);
 	if (!m->hash && !access(m->host->state, W_OK))
 		qk_filehash_new(&m->hash, m->host->root, digests, NULL);
 }

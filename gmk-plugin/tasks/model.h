@@ -34,7 +34,10 @@ enum qk_decision {
 struct qk_ruletask {
 	const struct qk_task *task;
 	struct qk_planned *of;
-	bool asked; /* a goal of this make */
+	size_t number;
+	bool asked;   /* a goal of this make */
+	bool reached; /* asked, or needed for what is; only if the goals are known */
+	size_t needed; /* by how many reached tasks, of a continuous one */
 	enum qk_decision decision;
 	bool has_key, counted;
 	bool learned;            /* after its runner ended: what it left was read */
@@ -53,6 +56,8 @@ struct qk_model {
 	size_t of_run; /* which of them has every target, in the configuration of this run */
 	QK_VEC(struct qk_ruletask *) tasks;
 	struct qk_ruletask *by_id;
+	bool pretended;   /* -n, -q or -t: nothing became of any task */
+	bool goals_known; /* every goal of this make is of the workspace */
 	char *args; /* ARGS, or NULL */
 
 	/* from the first task considered on */

@@ -1,10 +1,13 @@
 #include "gmk-plugin/tasks/commands.h"
 #include "gmk-plugin/tasks/decide.h"
+#include "gmk-plugin/tasks/policy.h"
 #include "gmk-plugin/tasks/rules.h"
 #include "gmk-plugin/tasks/spec.h"
 
 #include "base/path.h"
 #include "gmk-plugin/gmkx.h"
+#include "keying/store.h"
+#include "report/keepers.h"
 #include "report/taskstatus.h"
 
 #include <string.h>
@@ -13,6 +16,7 @@ static void load(const struct qk_taskhost *host)
 {
 	struct qk_model *m = &qk_model;
 	struct qk_err err = QK_ERR_INIT;
+	uint64_t size;
 
 	m->host = host;
 	m->args = qk_gmkx_expand("$(if $(filter-out undefined,$(origin ARGS)),$(strip $(ARGS)))");
@@ -20,6 +24,8 @@ static void load(const struct qk_taskhost *host)
 		free(m->args);
 		m->args = NULL;
 	}
+	if (getenv("QK_CACHE_SIZE") && qk_store_parse_size(getenv("QK_CACHE_SIZE"), &size, &err))
+		qk_gmkx_fatal("qk: QK_CACHE_SIZE: %s", err.msg);
 	if (qk_workspace_load(host->root, &m->ws, &err))
 		qk_gmkx_fatal("qk: %s", err.msg);
 	qk_rules_make();
@@ -28,6 +34,16 @@ static void load(const struct qk_taskhost *host)
 static bool has(const char *target)
 {
 	return qk_model_task(target);
+}
+
+/* It will not run: the continuous tasks it needs have one less to run for. */
+static void let_go(const struct qk_ruletask *t)
+{
+	for (size_t i = 0; i < t->task->n_continuous && qk_model.run; i++) {
+		const struct qk_ruletask *c = qk_model_task(t->task->continuous[i]->id);
+
+		qk_keeper_let_go(qk_model.host->start()->run, c->number, c->needed);
+	}
 }
 
 static char *recipe(size_t n)
@@ -39,8 +55,13 @@ static char *recipe(size_t n)
 	if (n >= m->tasks.n)
 		return NULL;
 	qk_decide(m->tasks.v[n]);
-	if (m->tasks.v[n]->decision != QK_TO_RUN)
+	m->pretended = m->host->pretending();
+	if (!m->pretended)
+		qk_taskpolicy_claim_scratch(m->tasks.v[n]->task);
+	if (m->tasks.v[n]->decision != QK_TO_RUN) {
+		let_go(m->tasks.v[n]);
 		return NULL;
+	}
 	s.id = m->tasks.v[n]->task->id;
 	qk_commands_read(&s, m->tasks.v[n]->task, m->host->root, m->args);
 	qk_commands_show(&line, &s, m->host->root);
@@ -61,6 +82,7 @@ static char *flags(const char *target)
 	if (!m->run)
 		m->run = qk_strdup(qk_path_base(m->host->start()->run));
 	qk_spec_fill(&s, t);
+	qk_spec_write_groups(&s, m->host->start()->run);
 	qk_taskspec_write(&s, &b);
 	qk_taskspec_release(&s);
 	request = m->host->request(target, t->task->project->root, b.s, b.len);
@@ -132,7 +154,7 @@ static void finish(void (*each)(const struct qk_taskstatus *s, void *arg), void 
 
 	if (qk_model.run)
 		qk_decide_settle();
-	for (size_t i = 0; i < qk_model.tasks.n; i++) {
+	for (size_t i = 0; i < qk_model.tasks.n && !qk_model.pretended; i++) {
 		const struct qk_ruletask *t = qk_model.tasks.v[i];
 		struct qk_taskstatus s = { .id = t->task->id };
 		char hex[QK_DIGEST_HEX];

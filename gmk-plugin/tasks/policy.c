@@ -3,6 +3,9 @@
 #include "base/buf.h"
 #include "base/glob.h"
 #include "base/path.h"
+#include "gmk-plugin/gmkx.h"
+#include "keying/scratch.h"
+#include "keying/store.h"
 #include "keying/tokens.h"
 #include "sandbox/policy.h"
 
@@ -10,7 +13,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -351,40 +353,68 @@ void qk_taskpolicy_fill(struct qk_taskspec *s, struct qk_ruletask *t, bool all)
 
 /* --- scratch --- */
 
-static const char *scratch_problem(const char *path)
+/* The clean path of scratch entry k of the task; NULL with *ret_why (allocated) if it cannot be one. */
+static const char *scratch_path(
+	struct qk_arena *a, const struct qk_task *t, size_t k, char **ret_why)
 {
 	const struct qk_workspace *ws = qk_model.ws;
-	qk_autofree char *copy = qk_strdup(path), *cache = NULL;
-	const char *below;
+	qk_autofree char *store =
+		qk_store_dir(ws->root, getenv("QK_CACHE_DIR"), ws->cache_directory);
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+	const char *why = NULL;
 
-	for (char *rest = copy, *c; (c = strsep(&rest, "/"));)
-		if (!strcasecmp(c, ".git") || !strcasecmp(c, ".qk") || !strcasecmp(c, "node_modules"))
-			return "it lies in .git, .qk or node_modules";
-	for (size_t i = 0; i < ws->n_projects; i++)
-		if (!strcmp(path, ".") || qk_path_under(ws->projects[i].root, path))
-			return "it holds a project";
-	cache = ws->cache_directory ? qk_path_join(ws->root, ws->cache_directory) : NULL;
-	below = cache ? qk_path_below(cache, ws->root) : NULL;
-	if (below && (qk_path_under(below, path) || qk_path_under(path, below)))
-		return "the cache is in it, or it in the cache";
-	return NULL;
+	if (qk_tokens_path(&b, t->target->qk.scratch.v[k], t->project, t->options, &why))
+		*ret_why = qk_scratch_refuse(ws, store, b.s);
+	else
+		*ret_why = qk_strdup(why);
+	return *ret_why ? NULL : qk_arena_strndup(a, b.s, b.len);
 }
 
 const char *qk_taskpolicy_problem(struct qk_taskspec *s, const struct qk_task *t)
 {
 	const struct qk_declared *d = &t->target->qk;
 
-	for (size_t i = 0; i < d->scratch.n; i++) {
-		qk_autobuf struct qk_buf b = QK_BUF_INIT;
-		const char *why = NULL;
+	for (size_t k = 0; k < d->scratch.n; k++) {
+		qk_autofree char *why = NULL;
+		const char *path = scratch_path(&s->arena, t, k, &why);
 
-		if (qk_tokens_path(&b, d->scratch.v[i], t->project, t->options, &why))
-			why = scratch_problem(b.s);
-		if (why)
-			return qk_arena_printf(&s->arena, "%s: scratch '%s': %s",
-				qk_json_place(&s->arena, d->scratch_at->items[i]), d->scratch.v[i],
+		if (!path)
+			return qk_arena_printf(&s->arena, "%s: scratch directory '%s': %s",
+				qk_json_place(&s->arena, d->scratch_at->items[k]), d->scratch.v[k],
 				why);
-		qk_vec_push(&s->scratch, qk_arena_strdup(&s->arena, b.s));
+		qk_vec_push(&s->scratch, path);
 	}
 	return NULL;
+}
+
+/* A scratch directory of this run and the task it is of. */
+struct claimed {
+	const char *path;
+	const struct qk_task *task;
+};
+
+void qk_taskpolicy_claim_scratch(const struct qk_task *t)
+{
+	static QK_VEC(struct claimed) all;
+	struct qk_arena *a = &qk_model.arena;
+
+	for (size_t k = 0; k < t->target->qk.scratch.n; k++) {
+		qk_autofree char *why = NULL;
+		struct claimed own = { scratch_path(a, t, k, &why), t };
+
+		if (!own.path)
+			continue;
+		for (size_t i = 0; i < all.n; i++) {
+			const struct claimed *other = &all.v[i];
+
+			if (other->task != t && (qk_path_under(own.path, other->path) ||
+							qk_path_under(other->path, own.path)))
+				qk_gmkx_fatal("qk: %s: scratch directory '%s' of %s is, holds or "
+					      "lies in '%s' of %s, and each is emptied before its "
+					      "task runs",
+					qk_json_place(a, t->target->qk.scratch_at->items[k]),
+					own.path, t->id, other->path, other->task->id);
+		}
+		qk_vec_push(&all, own);
+	}
 }

@@ -19,6 +19,12 @@
 /* Adds the rules for its outputs, which are asked for in any mode, and with all the others. */
 void qk_taskpolicy_fill(struct qk_taskspec *s, struct qk_ruletask *t, bool all);
 
+/*
+ * Every task empties its scratch directories, so no two of a run may share or nest one: ends make
+ * if this one's is, holds or lies in that of a task claimed before. Claiming twice does no harm.
+ */
+void qk_taskpolicy_claim_scratch(const struct qk_task *t);
+
 /* What of "qk:sandbox" and the like cannot be: "file:line:column: …", or NULL. */
 const char *qk_taskpolicy_problem(struct qk_taskspec *s, const struct qk_task *t);
 

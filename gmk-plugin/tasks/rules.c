@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/tasks/model.h"
+#include "gmk-plugin/tasks/policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,7 @@ static void make_rules(struct qk_planned *p, struct qk_buf *phony)
 		t = qk_arena_alloc(&m->arena, sizeof(*t));
 		t->task = task;
 		t->of = p;
+		t->number = m->tasks.n;
 		HASH_ADD_KEYPTR(hh, m->by_id, task->id, strlen(task->id), t);
 		make_rule(t, m->tasks.n);
 		qk_vec_push(&m->tasks, t);
@@ -131,10 +133,12 @@ static void make_alias(const struct qk_task *t, struct qk_buf *phony)
 struct goals {
 	const char *configuration; /* or NULL */
 	QK_VEC(const struct qk_target *) targets;
+	size_t found; /* how often something was asked */
 };
 
 static void ask(struct goals *g, const struct qk_target *t)
 {
+	g->found++;
 	for (size_t i = 0; i < g->targets.n; i++)
 		if (g->targets.v[i] == t)
 			return;
@@ -175,12 +179,16 @@ static void read_goals(struct goals *g)
 	qk_autostrv struct qk_strv words = { 0 };
 
 	qk_strv_split(&words, text);
+	qk_model.goals_known = words.n;
 	for (size_t i = 0; i < words.n; i++) {
 		const struct qk_target *t;
 		const char *configuration = NULL;
 
 		if (qk_task_parse(qk_model.ws, words.v[i], &t, &configuration, NULL)) {
+			size_t before = g->found;
+
 			read_aggregate_goal(g, words.v[i]);
+			qk_model.goals_known &= g->found > before;
 			continue;
 		}
 		ask(g, t);
@@ -234,6 +242,31 @@ static void mark_asked(struct goals *g, size_t n)
 		t->asked = bsearch(&t->task->target, g->targets.v, g->targets.n,
 			sizeof(*g->targets.v), by_address);
 	}
+}
+
+static void reach(struct qk_ruletask *t)
+{
+	if (!t || t->reached)
+		return;
+	t->reached = true;
+	for (size_t i = 0; i < t->task->n_deps; i++)
+		reach(qk_model_task(t->task->deps[i]->id));
+	for (size_t i = 0; i < t->task->n_continuous; i++) {
+		struct qk_ruletask *c = qk_model_task(t->task->continuous[i]->id);
+
+		c->needed++;
+		reach(c);
+	}
+}
+
+static void mark_reached(void)
+{
+	for (size_t i = 0; i < qk_model.tasks.n && qk_model.goals_known; i++)
+		if (qk_model.tasks.v[i]->asked)
+			reach(qk_model.tasks.v[i]);
+	for (size_t i = 0; i < qk_model.tasks.n; i++)
+		if (qk_model.tasks.v[i]->reached)
+			qk_taskpolicy_claim_scratch(qk_model.tasks.v[i]->task);
 }
 
 /* ARGS is for the tasks asked for, and those to which their dependsOn forwards it. */
@@ -312,6 +345,7 @@ void qk_rules_make(void)
 		if (m->tasks.v[i]->task->configuration)
 			make_alias(m->tasks.v[i]->task, &phony);
 	mark_asked(&g, n);
+	mark_reached();
 	other_configurations(&g, &others);
 	for (size_t i = 0; i < others.n; i++)
 		make_rules(plan(NULL, 0, others.v[i]), &phony);

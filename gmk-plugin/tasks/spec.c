@@ -1,10 +1,15 @@
 #include "gmk-plugin/tasks/spec.h"
 
+#include "base/fdio.h"
+#include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/tasks/commands.h"
 #include "gmk-plugin/tasks/policy.h"
 #include "keying/store.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Of one identifier ("", "build", "production", "build.production") below a directory. */
 static void add_variants(struct qk_taskspec *s, const char *dir, const char *identifier)
@@ -45,14 +50,13 @@ static void add_store(struct qk_taskspec *s)
 {
 	const struct qk_taskhost *h = qk_model.host;
 	const char *size = getenv("QK_CACHE_SIZE");
-	struct qk_err err = QK_ERR_INIT;
 	qk_autofree char *dir =
 		qk_store_dir(h->root, getenv("QK_CACHE_DIR"), qk_model.ws->cache_directory);
 
 	s->store = qk_arena_strdup(&s->arena, dir);
 	s->store_limit = QK_STORE_LIMIT;
-	if (size && qk_store_parse_size(size, &s->store_limit, &err) && !s->uncached)
-		s->uncached = qk_arena_printf(&s->arena, "QK_CACHE_SIZE: %s", err.msg);
+	if (size) /* it was checked as the workspace was loaded */
+		qk_store_parse_size(size, &s->store_limit, NULL);
 }
 
 /* "parallelism": false on any target. */
@@ -82,6 +86,14 @@ void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t)
 	s->alone = !task->target->parallelism;
 	s->beside = !s->alone && some_run_alone();
 	s->skip = qk_model.host->knobs->skip_cache;
+	s->number = t->number;
+	s->foreground = t->asked && qk_model.goals_known && !t->needed;
+	for (size_t i = 0; i < task->n_continuous; i++) {
+		const struct qk_ruletask *c = qk_model_task(task->continuous[i]->id);
+
+		qk_vec_push(&s->needs,
+			qk_arena_printf(&s->arena, "%zu %zu", c->number, c->needed));
+	}
 	s->uncached = t->uncached;
 	s->unkeyed = t->unkeyed;
 	qk_commands_read(s, task, qk_model.host->root, qk_model.args);
@@ -98,4 +110,30 @@ void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t)
 	if (r && !t->unkeyed)
 		for (size_t i = 0; i < r->parts.list.n; i++)
 			qk_vec_push(&s->parts.list, r->parts.list.v[i]);
+}
+
+void qk_spec_write_groups(struct qk_taskspec *s, const char *run)
+{
+	static int fd = -1;
+	static uint64_t at;
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+	if (fd < 0) {
+		qk_autofree char *path = qk_asprintf("%s/groups.%d", run, (int)getpid());
+
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+	}
+	for (size_t i = 0; i < s->parts.list.n && fd >= 0; i++) {
+		struct qk_filegroup *g = s->parts.list.v[i].files;
+
+		if (!g || g->len || !g->n)
+			continue;
+		g->at = at + b.len;
+		for (size_t k = 0; k < g->n; k++)
+			qk_buf_add(&b, g->paths[k], strlen(g->paths[k]) + 1);
+		g->len = at + b.len - g->at;
+	}
+	if (b.len && qk_write_all(fd, b.s, b.len))
+		qk_gmkx_fatal("qk: write file groups below '%s': %s", run, strerror(errno));
+	at += b.len;
 }

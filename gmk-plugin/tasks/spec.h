@@ -10,4 +10,7 @@
 /* Fills s, zeroed by the caller, for a task that was decided about. Strings live with the model. */
 void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t);
 
+/* Writes the paths of file groups of s that no earlier request of this run named to the run's file. */
+void qk_spec_write_groups(struct qk_taskspec *s, const char *run);
+
 #endif

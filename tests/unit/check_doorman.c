@@ -138,6 +138,9 @@ END_TEST
 /* A later line of the recipe knows what an earlier one made. */
 START_TEST(from_line_to_line)
 {
+	qk_autofree char *script = qk_asprintf("cd '%s/.qk' && test -e spare.*/slots/0 && ! test -e spare.*/own"
+		" && test -z \"$(find spare.*/slots -type f -size +0)\"", root);
+
 	SKIP_IF_CANNOT();
 	ck_assert_int_eq(in_walls(_i, "echo t >temp; mv secret moved; printf '#!/bin/sh\\necho ran\\n' >s;"
 				      " chmod +x s; ./s"),
@@ -146,6 +149,11 @@ START_TEST(from_line_to_line)
 	ck_assert_int_eq(in_walls(_i, "cat temp && ./s && ! cat moved && mv moved secret && rm temp s"), 0);
 	ck_has(output, "t\nran\ncat: moved: Permission denied\n");
 	ck_assert(!there(".qk/layer/upper") && !there(".qk/layer/own"));
+	/* a layer that is handed on has forgotten */
+	spares = true;
+	in_walls(_i, "cp /bin/true temp && ./temp && rm temp");
+	spares = false;
+	ck_assert_int_eq(system(script), 0);
 }
 END_TEST
 

@@ -334,8 +334,8 @@ END_TEST
 
 START_TEST(remove_deep)
 {
-	enum { DEPTH = 3000 };
-	struct rlimit few = { 200, 200 };
+	enum { DEPTH = 1000 };
+	struct rlimit few = { 100, 100 };
 
 	ck_assert(!mkdir("t", 0755) && !chdir("t"));
 	for (int i = 0; i < DEPTH; i++)
@@ -372,6 +372,7 @@ int main(void)
 	SRunner *sr = srunner_create(s);
 	int failed;
 
+	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, write_replaces);
 	tcase_add_test(tc, write_keeps_the_old_on_failure);

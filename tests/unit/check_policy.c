@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,6 +107,123 @@ START_TEST(links)
 }
 END_TEST
 
+/* Several rules that fit one path: rights join, and the verdict names the reason that comes first. */
+static const struct {
+	const char *path;
+	enum qk_right right;
+	enum qk_answer answer;
+	enum qk_reason reason;
+} joined[] = {
+	{ "/w/gen/a.c", QK_READ, QK_ALLOWED, QK_BY_OUTPUT },      /* tree output, exact prerequisite */
+	{ "/w/gen/a.c", QK_WRITE, QK_ALLOWED, QK_BY_OUTPUT },
+	{ "/w/gen/b.c", QK_WRITE, QK_ALLOWED, QK_BY_OUTPUT },
+	{ "/w/inc/a.h", QK_READ, QK_ALLOWED, QK_BY_PREREQUISITE }, /* within a grant, and declared */
+	{ "/w/inc/b.x", QK_READ, QK_TOLERATED, QK_BY_GRANT },
+	{ "/w/inc/b.h", QK_WRITE, QK_REFUSED, QK_BY_NOTHING },
+	{ "/w/inc/own", QK_WRITE, QK_ALLOWED, QK_BY_TARGET },      /* exact within a tree for reading */
+	{ "/w/inc/deep/x.h", QK_READ, QK_ALLOWED, QK_BY_INPUT },   /* a tree within a tree */
+	{ "/w/src/a.c", QK_READ, QK_ALLOWED, QK_BY_INPUT },
+	{ "/w/src/a.c", QK_WRITE, QK_REFUSED, QK_BY_NOTHING },
+	{ "/w/src/sub/a.c", QK_READ, QK_REFUSED, QK_BY_NOTHING },  /* '*' stays in its directory */
+	{ "/w/src/.c", QK_READ, QK_ALLOWED, QK_BY_INPUT },
+	{ "/w/src/a.h", QK_READ, QK_ALLOWED, QK_BY_IGNORE },
+	{ "/w/src/x/y/a.h", QK_READ, QK_ALLOWED, QK_BY_IGNORE },
+	{ "/w/a.h", QK_READ, QK_ALLOWED, QK_BY_IGNORE },
+	{ "/w/inc/a.h", QK_WRITE, QK_REFUSED, QK_BY_NOTHING },
+	{ "/w/log/1.log", QK_WRITE, QK_ALLOWED, QK_BY_GRANT },
+	{ "/w/log/1.log", QK_READ, QK_TOLERATED, QK_BY_GRANT },
+	{ "/w/.git/x.log", QK_WRITE, QK_TOLERATED, QK_BY_GIT },
+	{ "/w/node_modules/a.h", QK_READ, QK_ALLOWED, QK_BY_IGNORE },
+};
+
+START_TEST(judge_joined)
+{
+	struct qk_policy q;
+	struct qk_verdict v;
+
+	qk_policy_init(&q, "/w", "/w/.qk");
+	qk_policy_add(&q, "/w", "inc", QK_TREE, QK_READ, QK_BY_GRANT);
+	qk_policy_add(&q, "/w", "gen/a.c", QK_EXACT, QK_READ, QK_BY_PREREQUISITE);
+	qk_policy_add(&q, "/w", "gen", QK_TREE, QK_READ | QK_WRITE, QK_BY_OUTPUT);
+	qk_policy_add(&q, "/w", "inc/a.h", QK_EXACT, QK_READ, QK_BY_PREREQUISITE);
+	qk_policy_add(&q, "/w", "inc/own", QK_EXACT, QK_READ | QK_WRITE, QK_BY_TARGET);
+	qk_policy_add(&q, "/w", "inc/deep", QK_TREE, QK_READ, QK_BY_INPUT);
+	qk_policy_add(&q, "/w", "src/*.c", QK_GLOB, QK_READ, QK_BY_INPUT);
+	qk_policy_add(&q, "/w", "**/*.h", QK_GLOB, QK_READ, QK_BY_IGNORE);
+	qk_policy_add(&q, "/w", "log/*.log", QK_GLOB, QK_READ | QK_WRITE, QK_BY_GRANT);
+	v = qk_policy_judge(&q, joined[_i].path, joined[_i].right);
+	ck_assert_msg(v.answer == joined[_i].answer && v.reason == joined[_i].reason,
+		"%s: answer %d by %s", joined[_i].path, v.answer, qk_reason_name(v.reason));
+	qk_policy_release(&q);
+}
+END_TEST
+
+START_TEST(same_rule_again)
+{
+	struct qk_policy q;
+
+	qk_policy_init(&q, "/w", "/w/.qk");
+	for (int i = 0; i < 3; i++)
+		qk_policy_add(&q, "/w", i ? "a" : "./x/../a/", QK_EXACT, QK_READ, QK_BY_INPUT);
+	ck_assert_uint_eq(q.rules.n, 1);
+	qk_policy_add(&q, "/w", "a", QK_EXACT, QK_READ, QK_BY_GRANT); /* a reason that never shows */
+	ck_assert_uint_eq(q.rules.n, 1);
+	qk_policy_add(&q, "/w", "a", QK_EXACT, QK_WRITE, QK_BY_OUTPUT);
+	qk_policy_add(&q, "/w", "a", QK_EXACT, QK_READ, QK_BY_PREREQUISITE);
+	ck_assert_uint_eq(q.rules.n, 3);
+	ck_assert_int_eq(qk_policy_judge(&q, "/w/a", QK_READ).reason, QK_BY_PREREQUISITE);
+	ck_assert_int_eq(qk_policy_judge(&q, "/w/a", QK_WRITE).reason, QK_BY_OUTPUT);
+	qk_policy_release(&q);
+}
+END_TEST
+
+START_TEST(root_of_everything)
+{
+	struct qk_policy q;
+
+	qk_policy_init(&q, "/", "/.qk");
+	qk_policy_add(&q, "/", "a", QK_EXACT, QK_READ, QK_BY_PREREQUISITE);
+	qk_policy_add(&q, "/", "b/t", QK_TREE, QK_WRITE, QK_BY_OUTPUT);
+	qk_policy_resolve(&q);
+	ck_assert_int_eq(qk_policy_judge(&q, "/b/x", QK_WRITE).answer, QK_REFUSED);
+	ck_assert_int_eq(qk_policy_judge(&q, "/a", QK_READ).answer, QK_ALLOWED);
+	ck_assert_int_eq(qk_policy_judge(&q, "/c", QK_READ).answer, QK_REFUSED);
+	ck_assert_int_eq(qk_policy_judge(&q, "/b/t/x", QK_WRITE).answer, QK_ALLOWED);
+	ck_assert_int_eq(qk_policy_judge(&q, "/.qk/x", QK_WRITE).reason, QK_BY_STATE);
+	ck_assert(qk_policy_leads_to(&q, "/", QK_WRITE) && qk_policy_leads_to(&q, "/b", QK_WRITE));
+	ck_assert(!qk_policy_leads_to(&q, "/c", QK_WRITE));
+	qk_policy_add(&q, "/", ".", QK_TREE, QK_READ, QK_BY_GRANT);
+	ck_assert_int_eq(qk_policy_judge(&q, "/c/d", QK_READ).reason, QK_BY_GRANT);
+	qk_policy_release(&q);
+}
+END_TEST
+
+/* A target of 20,000 prerequisites is judged as fast as one of two: what takes long fails by time. */
+START_TEST(many_rules)
+{
+	enum { RULES = 20000, ROUNDS = 20 };
+	struct qk_policy q;
+	char path[64];
+
+	qk_policy_init(&q, "/w", "/w/.qk");
+	for (int i = 0; i < RULES; i++) {
+		snprintf(path, sizeof(path), "d%d/e%d/f%d.h", i % 100, i % 1000, i);
+		qk_policy_add(&q, "/w", path, i % 3 ? QK_EXACT : QK_TREE, QK_READ, QK_BY_PREREQUISITE);
+	}
+	qk_policy_resolve(&q);
+	ck_assert_uint_eq(q.rules.n, RULES);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < RULES; i++) {
+			snprintf(path, sizeof(path), "/w/d%d/e%d/f%d.h", i % 100, i % 1000, i);
+			ck_assert_int_eq(qk_policy_judge(&q, path, QK_READ).answer, QK_ALLOWED);
+			path[strlen(path) - 1] = 'c';
+			ck_assert_int_eq(qk_policy_judge(&q, path, QK_READ).answer, QK_REFUSED);
+		}
+	}
+	qk_policy_release(&q);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("policy");
@@ -117,6 +235,10 @@ int main(void)
 	tcase_add_loop_test(tc, judge, 0, (int)(sizeof(judged) / sizeof(judged[0])));
 	tcase_add_test(tc, leads);
 	tcase_add_test(tc, links);
+	tcase_add_loop_test(tc, judge_joined, 0, (int)(sizeof(joined) / sizeof(joined[0])));
+	tcase_add_test(tc, same_rule_again);
+	tcase_add_test(tc, root_of_everything);
+	tcase_add_test(tc, many_rules);
 	suite_add_tcase(s, tc);
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);
