@@ -95,6 +95,20 @@ static const struct field *nth(const struct fields *f, size_t end, const char *t
 	return NULL;
 }
 
+/* Where two lines of shell text part: the blank-separated words there. */
+static char *differing_text(const char *was, const char *is)
+{
+	size_t same_len = 0, word = 0, a, b;
+
+	for (; was[same_len] && was[same_len] == is[same_len]; same_len++)
+		if (strchr(" \t\n", was[same_len]))
+			word = same_len + 1;
+	a = strcspn(was + word, " \t\n");
+	b = strcspn(is + word, " \t\n");
+	return qk_asprintf("the command had %.*s where it has %.*s", a ? (int)a : 7, a ? was + word : "nothing",
+		b ? (int)b : 7, b ? is + word : "nothing");
+}
+
 static char *differing_word(const struct fields *old, size_t old_n, const struct fields *now)
 {
 	for (size_t i = 0;; i++) {
@@ -106,6 +120,8 @@ static char *differing_word(const struct fields *old, size_t old_n, const struct
 			return qk_asprintf("word %zu of the command, %s, is new", i + 1, b->value);
 		if (!b)
 			return qk_asprintf("word %zu of the command, %s, is gone", i + 1, a->value);
+		if (!same(a->value, b->value) && a->value && strchr(a->value, ' '))
+			return differing_text(a->value, b->value ? b->value : "");
 		if (!same(a->value, b->value))
 			return qk_asprintf("word %zu of the command was %s and is %s", i + 1,
 				shown(a->value), shown(b->value));

@@ -408,7 +408,7 @@ void qk_report_read(struct qk_report *rep, const struct qk_session *session,
 		for (size_t k = 0; k < t->left.n; k++)
 			add(&jd, to, QK_KIND_LEFT, qk_arena_strdup(&rep->arena, t->left.v[k]), NULL, 0,
 				"");
-		if (!t->trace.incomplete)
+		if (!t->trace.incomplete && t->req.mode != QK_MODE_OFF)
 			judge_task(&jd, to, t);
 		judge_patterns(&jd, t);
 	}

@@ -494,8 +494,9 @@ void qk_snapshot_take(struct qk_snapshot *s, const struct qk_request *r, const s
 {
 	static const enum qk_list lists[] = { QK_LIST_SIBLINGS, QK_LIST_OUTPUTS, QK_LIST_DEPFILE };
 	qk_autostrv struct qk_strv depfiles = { 0 };
+	struct timespec coarse;
 
-	*s = (struct qk_snapshot){ .taken = qk_digestcache_clock() };
+	*s = (struct qk_snapshot){ 0 };
 	note_name(s, r, view, r->target);
 	for (size_t l = 0; l < sizeof(lists) / sizeof(*lists); l++)
 		for (size_t i = 0; i < r->lists[lists[l]].n; i++)
@@ -506,8 +507,15 @@ void qk_snapshot_take(struct qk_snapshot *s, const struct qk_request *r, const s
 	qk_depfile_guess(r->target, &depfiles);
 	for (size_t i = 0; i < depfiles.n; i++)
 		note_name(s, r, view, depfiles.v[i]);
-	/* after everything was looked at: what changes from here on changes while the line runs */
-	s->taken = qk_digestcache_clock();
+	/*
+	 * After everything was looked at: what changes from here on changes while the line runs. Files
+	 * are stamped by the coarse clock, or by the fine one if somebody has looked since their last
+	 * change (Linux 6.13): what is stamped later than both has changed since.
+	 */
+	clock_gettime(CLOCK_REALTIME, &s->taken);
+	coarse = qk_digestcache_clock();
+	if (later(coarse, s->taken))
+		s->taken = coarse;
 }
 
 void qk_snapshot_release(struct qk_snapshot *s)

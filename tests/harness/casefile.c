@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-const char *const mode_names[MODE_N] = { "bare", "off", "audit", "enforce" };
+const char *const mode_names[MODE_N] = { "bare", "off", "audit", "enforce", "cached", "hits" };
 
 static const struct {
 	const char *name;

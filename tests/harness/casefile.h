@@ -16,6 +16,8 @@ enum mode {
 	MODE_OFF,  /* qk.mk included, no knob */
 	MODE_AUDIT,
 	MODE_ENFORCE,
+	MODE_CACHED, /* CACHE=on, nothing stored yet */
+	MODE_HITS,   /* the same in a fresh tree, with what CACHED has stored */
 	MODE_N,
 };
 

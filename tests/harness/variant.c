@@ -80,8 +80,13 @@ static void make_env(const struct run *r, struct qk_strv *env)
 	for (size_t i = 0; i < sizeof(pass) / sizeof(pass[0]); i++)
 		if (getenv(pass[i]))
 			env_push(env, pass[i], getenv(pass[i]));
-	if (held) {
+	if (r->mode >= MODE_CACHED) {
+		env_push(env, "CACHE", "on");
+		qk_strv_take(env, qk_asprintf("QK_CACHE_DIR=%s/cache", r->top));
+	}
+	if (held)
 		env_push(env, "SANDBOX", mode_names[r->mode]);
+	if (r->mode >= MODE_AUDIT) {
 		env_push(env, "SANDBOX_REPORT", r->report);
 		if (r->v->recorder)
 			env_push(env, "QK_RECORDER", r->v->recorder);
@@ -230,7 +235,8 @@ static void cut_summaries(struct qk_buf *b)
 		size_t n = strcspn(line, "\n");
 
 		n += line[n] == '\n';
-		if (!strncmp(line, "Sandbox audit", 13) || !strncmp(line, "Sandbox enforce", 15))
+		if (!strncmp(line, "Sandbox audit", 13) || !strncmp(line, "Sandbox enforce", 15) ||
+			!strncmp(line, "Cache: ", 7))
 			inside = true;
 		else if (strncmp(line, "  ", 2))
 			inside = false;
@@ -319,6 +325,9 @@ static int expectations(const struct run *r, struct qk_err *err)
 		if (e >= 0 && !strcmp(x->key, "check"))
 			e = auxiliary(r, "check", x->value, err);
 		if (e < 0 || strcmp(x->key, "report") || r->mode < MODE_AUDIT)
+			continue;
+		/* findings are a sandbox's: the others are asked only where they are named */
+		if (r->mode >= MODE_CACHED && x->modes == (1u << MODE_N) - 1)
 			continue;
 		if (!doc)
 			doc = json_read(r->report, err);
