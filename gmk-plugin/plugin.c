@@ -168,6 +168,12 @@ static void define_if_unset(const char *name)
 	qk_gmkx_eval("ifeq ($(origin %s),undefined)\n%s :=\nendif", name, name);
 }
 
+/* Sub-makes are to have the knobs too, whoever set them. */
+static void export_if_set(const char *name)
+{
+	qk_gmkx_eval("ifneq ($(origin %s),undefined)\nexport %s := $(%s)\nendif", name, name, name);
+}
+
 void qk_plugin_activate(void)
 {
 	struct qk_plugin *p = &qk_plugin;
@@ -194,13 +200,13 @@ void qk_plugin_activate(void)
 	if (!p->makefiles || !strstr(p->makefiles, p->mk))
 		qk_gmkx_eval("export MAKEFILES := %s%s%s", p->mk, p->makefiles ? " " : "",
 			p->makefiles ? p->makefiles : "");
-	qk_gmkx_eval("export SANDBOX := $(SANDBOX)");
-	define_if_unset("CACHE");
+	export_if_set("SANDBOX");
 	if (p->knobs.caching) {
-		qk_gmkx_eval("ifneq ($(CACHE),)\nexport CACHE := $(CACHE)\nendif");
-		qk_gmkx_eval("ifneq ($(origin RECORD),undefined)\nexport RECORD := $(RECORD)\nendif");
-		qk_gmkx_eval("ifneq ($(origin QK_RECORD),undefined)\nexport QK_RECORD := $(QK_RECORD)\nendif");
+		export_if_set("CACHE");
+		export_if_set("RECORD");
+		export_if_set("QK_RECORD");
 	}
+	define_if_unset("CACHE");
 	qk_summary_register();
 	p->active = true;
 }
