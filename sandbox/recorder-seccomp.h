@@ -9,15 +9,14 @@
 #include "base/err.h"
 #include "sandbox/doorman.h"
 #include "sandbox/fastlane.h"
+#include "sandbox/filter.h"
 #include "sandbox/trace.h"
 #include "sandbox/witness.h"
 
-#include <linux/filter.h>
 #include <stdbool.h>
 
 struct qk_seccomp {
-	struct sock_filter *filter;
-	unsigned short filter_n;
+	struct qk_filter filter;
 	int listener; /* -1 before the start and after the end */
 	struct qk_trace *trace;
 	struct qk_witness witness;
