@@ -1,6 +1,5 @@
 #include "sandbox/filter.h"
 
-#include "sandbox/calls.h"
 #include "sandbox/fastlane-ring.h"
 
 #include <assert.h>
@@ -50,8 +49,7 @@ static size_t first_arg(void)
 	return offsetof(struct seccomp_data, args) + (big ? 4 : 0);
 }
 
-/* Whether the fast lane's library makes such calls. */
-static bool goes_by_lane(const struct qk_call *c)
+bool qk_filter_by_lane(const struct qk_call *c)
 {
 	return c->op == QK_CALL_OPEN || c->op == QK_CALL_LOOK || c->op == QK_CALL_LOOK_LINK ||
 	       c->op == QK_CALL_READLINK;
@@ -65,7 +63,7 @@ static uint8_t treatment(size_t row, bool lookups, bool lane)
 		return ALLOW;
 	if (c->when == QK_CALL_IF_BITS || c->when == QK_CALL_IF_EQUAL)
 		return (uint8_t)(SPECIAL + row);
-	if (lane && goes_by_lane(c))
+	if (lane && qk_filter_by_lane(c))
 		return LANE;
 	return c->op == QK_CALL_REFUSED ? REFUSE : NOTIFY;
 }

@@ -5,6 +5,8 @@
 #ifndef QK_SANDBOX_FILTER_H
 #define QK_SANDBOX_FILTER_H
 
+#include "sandbox/calls.h"
+
 #include <linux/filter.h>
 #include <stdbool.h>
 
@@ -20,5 +22,8 @@ struct qk_filter {
  * makes itself (sandbox/fastlane-ring.h) pass.
  */
 void qk_filter_compile(struct qk_filter *f, bool lookups, bool lane);
+
+/* Whether the fast lane's library makes such calls. */
+bool qk_filter_by_lane(const struct qk_call *c);
 
 #endif

@@ -29,7 +29,7 @@
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
 
-enum { PATH_BYTES = 4096, FIRST_BYTES = 256, PAGE = 4096 };
+enum { PATH_BYTES = 4096, FIRST_BYTES = 256, PAGE = 4096, LOADER_OPENS = 4 };
 
 void qk_seccomp_init(struct qk_seccomp *s, struct qk_trace *trace, struct qk_fastlane *lane)
 {
@@ -209,6 +209,8 @@ static int record(struct qk_seccomp *s, const struct seccomp_notif *n, uint64_t 
 		return -1;
 	}
 	d.op = c->op;
+	s->by_lane += qk_filter_by_lane(c);
+	s->programs += d.op == QK_CALL_EXEC;
 	if (s->lane && (d.op == QK_CALL_FORBID || d.op == QK_CALL_VIEW))
 		qk_fastlane_close(s->lane);
 	if (d.op == QK_CALL_FORBID)
@@ -333,6 +335,14 @@ void qk_seccomp_serve(struct qk_seccomp *s)
 		hand_over(s->listener, &n, fd, flags & O_CLOEXEC);
 	else
 		let_go_on(s->listener, &n);
+}
+
+/* What a program's start opens, its loader does, which never goes by the lane. */
+unsigned long qk_seccomp_for_lane(const struct qk_seccomp *s)
+{
+	unsigned long loaders = LOADER_OPENS * s->programs;
+
+	return s->by_lane > loaders ? s->by_lane - loaders : 0;
 }
 
 void qk_seccomp_finish(struct qk_seccomp *s)
