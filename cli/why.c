@@ -60,8 +60,8 @@ static int answer(const struct qk_site *s, const char *target)
 	if (!stored)
 		qk_buf_addf(&out, "nothing is stored for %s\n", target);
 	else if (!why)
-		qk_buf_addf(&out, "%s: every path is as in its last result; of its command and environment "
-				  "QK_EXPLAIN=1 tells as it runs\n", target);
+		qk_buf_addf(&out, "%s: every path that it only reads is as in its last result; of what it "
+				  "changes, its command and environment QK_EXPLAIN=1 tells as it runs\n", target);
 	else if (line)
 		qk_buf_addf(&out, "%s, line %llu: %s\n", target, (unsigned long long)line + 1, why);
 	else
@@ -74,8 +74,8 @@ int qk_verb_why(int argc, char **argv)
 	const struct qk_option options[] = { { 0 } };
 	const struct qk_usage u = { "why", "TARGET",
 		"Which path differs first from what the target of a makefile last came of, where it was stored\n"
-		"by CACHE=on. TARGET is a file, from this directory. Nothing is run, so that the command and\n"
-		"its environment are not compared: QK_EXPLAIN=1 does that in a run.\n", options };
+		"by CACHE=on. TARGET is a file, from this directory. Nothing is run, so that what it changes\n"
+		"itself, the command and its environment are not compared: QK_EXPLAIN=1 does that in a run.\n", options };
 	qk_autostrv struct qk_strv words = { 0 };
 	qk_autosite struct qk_site s = QK_SITE_INIT;
 	const struct qk_target *task;

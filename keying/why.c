@@ -275,7 +275,8 @@ char *qk_why(struct qk_store *s, struct qk_pathview *view, const char *name, con
 		view->system = system_reads(&old);
 	if (!why)
 		why = differing_path(&old, half, view, false);
-	if (!why)
+	/* what it made last stands there for who asks afterwards, and need not keep it from being found */
+	if (!why && weak)
 		why = differing_path(&old, half, view, true);
 	if (!why && weak)
 		why = qk_strdup("its recording was not kept, or newer ones took its place");
