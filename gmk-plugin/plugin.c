@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,9 +197,10 @@ void qk_plugin_activate(void)
 		qk_gmkx_eval("ifneq ($(filter default,$(origin MAKE)),)\n"
 			     "MAKE = $(qk-make )$(MAKE_COMMAND)\nendif");
 	}
-	qk_gmkx_eval("export QK_REQ = $(qk-req )\nexport QK_RUN = $(qk-run )");
+	/* what another make has left in the environment is not ours, not even under make -e */
+	qk_gmkx_eval("override export QK_REQ = $(qk-req )\noverride export QK_RUN = $(qk-run )");
 	if (!p->makefiles || !strstr(p->makefiles, p->mk))
-		qk_gmkx_eval("export MAKEFILES := %s%s%s", p->mk, p->makefiles ? " " : "",
+		qk_gmkx_eval("override export MAKEFILES := %s%s%s", p->mk, p->makefiles ? " " : "",
 			p->makefiles ? p->makefiles : "");
 	export_if_set("SANDBOX");
 	if (p->knobs.caching) {
@@ -213,17 +215,32 @@ void qk_plugin_activate(void)
 
 void qk_plugin_give_back(void)
 {
-	qk_gmkx_eval("ifeq ($(SHELL),%s)\nSHELL := %s\nendif\nundefine QK_REQ\nundefine QK_RUN\nundefine QK_SHELL",
+	qk_gmkx_eval("ifeq ($(SHELL),%s)\nSHELL := %s\nendif\noverride undefine QK_REQ\noverride undefine QK_RUN\nundefine QK_SHELL",
 		qk_plugin.runner, qk_plugin.user_shell);
 	unsetenv("QK_SHELL");
 	qk_plugin.active = false;
+}
+
+/*
+ * Whether this make runs within a recipe of another one under qk, whose task it is part of: QK_TASK is
+ * MAKE'S PID:OFFSET. A daemon that a recipe started keeps the variable when that make is long gone.
+ */
+static bool within_task(void)
+{
+	const char *task = getenv("QK_TASK");
+	unsigned long long offset;
+	int pid;
+
+	if (!task || sscanf(task, "%d:%llu", &pid, &offset) != 2 || pid <= 0)
+		return false;
+	return !kill(pid, 0) || errno != ESRCH;
 }
 
 int qk_gmk_setup(void)
 {
 	const char *makefiles = getenv("MAKEFILES");
 
-	qk_plugin.inert = getenv("QK_TASK") != NULL;
+	qk_plugin.inert = within_task();
 	qk_plugin.makefiles = makefiles ? qk_strdup(makefiles) : NULL;
 	qk_plugin.user_shell = qk_strdup("/bin/sh");
 	read_parent();
