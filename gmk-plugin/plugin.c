@@ -19,6 +19,8 @@
 
 enum { ENVIRON_MAX = 16 << 20 };
 
+#define MAKE_HOOK "$(qk-make )"
+
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT extern int plugin_is_GPL_compatible;
@@ -175,6 +177,27 @@ static void export_if_set(const char *name)
 	qk_gmkx_eval("ifneq ($(origin %s),undefined)\nexport %s := $(%s)\nendif", name, name, name);
 }
 
+/*
+ * Lines that run $(MAKE) are told by what MAKE expands to. A makefile or a command line that has set
+ * it keeps its value, once all makefiles are read; qk.make is the program it names.
+ */
+static void hook_make(bool parsed)
+{
+	qk_autofree char *value = qk_gmkx_expand("$(value MAKE)");
+	qk_autofree char *origin = qk_gmkx_expand("$(origin MAKE)");
+
+	if (!strncmp(value, MAKE_HOOK, strlen(MAKE_HOOK)))
+		return;
+	if (!strcmp(origin, "default")) {
+		qk_gmkx_eval("MAKE = " MAKE_HOOK "$(MAKE_COMMAND)");
+	} else {
+		qk_gmkx_eval("qk.make := $(firstword $(MAKE))");
+		if (parsed)
+			qk_gmkx_eval("qk.make.text := $(MAKE)\n"
+				     "override MAKE = " MAKE_HOOK "$(qk.make.text)");
+	}
+}
+
 void qk_plugin_activate(void)
 {
 	struct qk_plugin *p = &qk_plugin;
@@ -183,6 +206,7 @@ void qk_plugin_activate(void)
 		if (qk_list_variables[l] && qk_list_variables[l][0] == 'Q')
 			define_if_unset(qk_list_variables[l]);
 	define_if_unset("QK_SANDBOX");
+	qk_gmkx_eval("qk.make := $(MAKE_COMMAND)");
 	if (p->knobs.wrap) {
 		qk_autofree char *shell = qk_gmkx_expand("$(SHELL)");
 
@@ -194,8 +218,7 @@ void qk_plugin_activate(void)
 		qk_gmkx_eval("%sSHELL := %s", p->parsed ? "override " : "", p->runner);
 		setenv("QK_SHELL", p->user_shell, 1); /* 4.3 gives $(shell) our own environment */
 		qk_gmkx_eval("export QK_SHELL := %s", p->user_shell);
-		qk_gmkx_eval("ifneq ($(filter default,$(origin MAKE)),)\n"
-			     "MAKE = $(qk-make )$(MAKE_COMMAND)\nendif");
+		hook_make(p->parsed);
 	}
 	/* what another make has left in the environment is not ours, not even under make -e */
 	qk_gmkx_eval("override export QK_REQ = $(qk-req )\noverride export QK_RUN = $(qk-run )");
