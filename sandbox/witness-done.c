@@ -110,22 +110,20 @@ static void opened(
 	bool made, dir;
 	struct qk_place *p = &w->a;
 
-	if (o->known && !o->err && opened_by_its_name(d, o->opened))
-		qk_buf_reset(&p->path); /* no link was passed */
-	else
+	if (!o->known || !opened_by_its_name(d, o->opened)) /* else no link was passed */
 		resolve(w, d, flags & O_NOFOLLOW || exclusive ? QK_RESOLVE_NOFOLLOW : 0);
+	if (o->known) {
+		qk_buf_reset(&p->path);
+		qk_buf_addstr(&p->path, o->opened);
+	}
 	if (o->err || flags & O_PATH || (flags & O_TMPFILE) == O_TMPFILE) {
 		seen(w, p, o->err);
 		if (reads && !(flags & O_PATH))
 			event(w, QK_EV_WANT, p);
 		return;
 	}
-	if (o->known) {
-		qk_buf_reset(&p->path);
-		qk_buf_addstr(&p->path, o->opened);
-	} else if (o->opened) {
+	if (o->opened && !o->known)
 		take_opened(p, o->opened);
-	}
 	made = o->known ? o->made : flags & O_CREAT && (exclusive || !was_there(w, p->path.s));
 	dir = o->known ? o->dir : flags & O_DIRECTORY || (!p->err && S_ISDIR(p->st.st_mode));
 	if (made) {
