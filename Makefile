@@ -137,7 +137,7 @@ $O/obj/sandbox/ebpf/helper.o: $O/obj/sandbox/ebpf/program.bpf
 $O/libexec/qk/ebpf: $O/obj/sandbox/ebpf/helper.o $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
-	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $$(pkg-config --libs libbpf)
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $$(pkg-config --libs libbpf) -lpthread
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
 $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX_SRC) \

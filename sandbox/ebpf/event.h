@@ -18,6 +18,7 @@ enum {
 	QK_EBPF_ROOT = 256,       /* longest root that is filtered by, NUL included */
 	QK_EBPF_SLOTS = 1024,     /* tasks at one time */
 	QK_EBPF_RING = 1 << 22,   /* bytes of a ring buffer */
+	QK_EBPF_PAGE = 1 << 12,   /* the least a ring buffer can have */
 	QK_EBPF_NUMBERS = 512,    /* system calls of one entry */
 };
 

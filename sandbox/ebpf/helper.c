@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,7 +28,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { SAY = 3, TEXT = 256, BACKLOG = 128 };
+enum { SAY = 3, TEXT = 256, BACKLOG = 128, FIRST_RINGS = 2 };
 
 /* The programs as the compiler left them. */
 __asm__(".section .rodata\n.balign 16\n.globl qk_ebpf_object\nqk_ebpf_object:\n.incbin \"" QK_EBPF_OBJECT
@@ -114,6 +116,55 @@ static void configure(const char *root)
 	}
 }
 
+static int make_ring(__u32 slot)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, QK_EBPF_RING, NULL);
+
+	if (fd >= 0 && bpf_map_update_elem(helper.rings, &slot, &fd, BPF_ANY)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/*
+ * The first rings, while the programs are loaded: the kernel answers a change of the map of rings
+ * after a grace period of RCU, which is as long as loading takes.
+ */
+static void *make_first_rings(void *arg)
+{
+	__u32 slots[FIRST_RINGS], n = 0;
+	int fds[FIRST_RINGS];
+
+	(void)arg;
+	for (; n < FIRST_RINGS; n++) {
+		slots[n] = n;
+		fds[n] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, QK_EBPF_RING, NULL);
+		if (fds[n] < 0)
+			break;
+	}
+	if (n && !bpf_map_update_batch(helper.rings, slots, fds, &n, NULL))
+		for (; helper.n_places < n; helper.n_places++)
+			helper.places[helper.n_places] = (struct place){ -1, -1, fds[helper.n_places] };
+	return NULL;
+}
+
+/* The map of rings, before libbpf would make it. False: libbpf shall, and rings are made later. */
+static bool make_rings_early(pthread_t *thread)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(helper.object, "rings");
+	int sample = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, QK_EBPF_PAGE, NULL);
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (__u32)sample);
+
+	helper.rings = sample < 0 || !map ? -1 :
+		bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", sizeof(__u32), sizeof(__u32),
+			QK_EBPF_SLOTS, &opts);
+	if (sample >= 0)
+		close(sample);
+	return helper.rings >= 0 && !bpf_map__reuse_fd(map, helper.rings) &&
+	       !pthread_create(thread, NULL, make_first_rings, NULL);
+}
+
 static int map_fd(const char *name)
 {
 	return bpf_object__find_map_fd_by_name(helper.object, name);
@@ -124,7 +175,8 @@ static void load(void)
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "qk");
 	struct bpf_map *map;
 	struct bpf_program *p;
-	bool configured = false;
+	bool configured = false, early;
+	pthread_t rings;
 	int r;
 
 	libbpf_set_print(keep_error);
@@ -138,6 +190,7 @@ static void load(void)
 							   sizeof(helper.config));
 	if (!configured)
 		give_up("its programs have no room for what they are to know");
+	early = make_rings_early(&rings);
 	r = bpf_object__load(helper.object);
 	if (r == -EPERM || r == -EACCES)
 		give_up("the kernel lets it load no programs (root, or CAP_BPF and CAP_PERFMON, can)");
@@ -149,6 +202,8 @@ static void load(void)
 			give_up("'%s' cannot be attached: %s", bpf_program__name(p), strerror(errno));
 	helper.threads = map_fd("threads");
 	helper.slots = map_fd("slots");
+	if (early)
+		pthread_join(rings, NULL);
 	helper.rings = map_fd("rings");
 }
 
@@ -164,17 +219,6 @@ static void listen_in(const char *dir)
 		listen(helper.listener, BACKLOG))
 		give_up("a socket in '%s': %s", dir, strerror(errno));
 	(void)!chdir("/");
-}
-
-static int make_ring(__u32 slot)
-{
-	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, QK_EBPF_RING, NULL);
-
-	if (fd >= 0 && bpf_map_update_elem(helper.rings, &slot, &fd, BPF_ANY)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
 }
 
 /* A free slot with its ring, or -1. */

@@ -64,6 +64,8 @@ struct desk {
 	struct qk_ebpf_event e;
 	char text[RECORD + QK_EBPF_PATH];
 	char walk[QK_EBPF_PATH + 512]; /* a path, written from its end */
+	__u32 len; /* of text */
+	__u64 arguments[8];
 };
 
 struct {
@@ -132,30 +134,40 @@ static long walk_up(__u32 i, struct walk *w)
 	return 0;
 }
 
-/* The name of a path from the task's root, in desk->walk from *pos on. False: it has none. */
-static __noinline bool name_of(struct vfsmount *mnt, struct dentry *dentry, __u32 *pos)
+/*
+ * Functions that are not static are verified once by themselves, whoever calls them; they take
+ * kernel addresses as numbers. That is most of what loading costs.
+ */
+__u32 name_of(__u64 mnt, __u64 dentry);
+__u32 add_base(__s32 fd, __u32 s);
+__u32 add_text(__u64 at, __u32 s);
+int record(long result, __u64 executed);
+
+enum { NO_NAME = QK_EBPF_PATH };
+
+/* The name of a path from the task's root: where it begins in desk->walk, or NO_NAME. */
+__noinline __u32 name_of(__u64 mnt, __u64 dentry)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct desk *desk = get_desk();
 	size_t offset = bpf_core_field_offset(struct mount, mnt);
 	struct walk w = {
-		.dentry = dentry,
-		.mnt = (struct mount *)((char *)mnt - offset),
+		.dentry = (struct dentry *)dentry,
+		.mnt = (struct mount *)(mnt - offset),
 		.root = BPF_CORE_READ(task, fs, root.dentry),
 		.root_mnt = (struct mount *)((char *)BPF_CORE_READ(task, fs, root.mnt) - offset),
 		.pos = QK_EBPF_PATH - 1,
 	};
 
-	if (!desk || !pos || !mnt || !dentry)
-		return false;
+	if (!desk || !mnt || !dentry)
+		return NO_NAME;
 	desk->walk[QK_EBPF_PATH - 1] = '\0';
 	bpf_loop(STEPS, walk_up, &w, 0);
 	if (w.state != ARRIVED)
-		return false;
+		return NO_NAME;
 	if (w.pos == QK_EBPF_PATH - 1)
 		desk->walk[(--w.pos) & (QK_EBPF_PATH - 1)] = '/';
-	*pos = w.pos;
-	return true;
+	return w.pos & (QK_EBPF_PATH - 1);
 }
 
 /* What was unlinked has no name any more, whatever its directory entry still says. */
@@ -172,16 +184,20 @@ static bool under_root(const char *path)
 	       (path[n] == '/' || !path[n]);
 }
 
-/* Adds the string in desk->walk as the event's string s. */
-static void add_walked(struct desk *desk, __u32 s, __u32 pos, __u32 *len)
+static void added(struct desk *desk, __u32 s, __u32 n)
 {
-	long n = bpf_probe_read_kernel_str(&desk->text[*len & (RECORD - 1)], QK_EBPF_PATH,
+	desk->e.len[s & (QK_EBPF_LENS - 1)] = (__u16)n;
+	desk->len += n;
+}
+
+/* Adds the string in desk->walk as the event's string s. */
+static void add_walked(struct desk *desk, __u32 s, __u32 pos)
+{
+	long n = bpf_probe_read_kernel_str(&desk->text[desk->len & (RECORD - 1)], QK_EBPF_PATH,
 		&desk->walk[pos & (QK_EBPF_PATH - 1)]);
 
-	if (n > 0 && n <= QK_EBPF_PATH) {
-		desk->e.len[s & (QK_EBPF_LENS - 1)] = (__u16)n;
-		*len += (__u32)n;
-	}
+	if (n > 0 && n <= QK_EBPF_PATH)
+		added(desk, s, (__u32)n);
 }
 
 static struct file *file_of(struct task_struct *task, __u32 fd)
@@ -196,11 +212,13 @@ static struct file *file_of(struct task_struct *task, __u32 fd)
 }
 
 /* Adds the directory that a relative path starts at. */
-static void add_base(struct desk *desk, struct task_struct *task, __s32 fd, __u32 s, __u32 *len)
+__noinline __u32 add_base(__s32 fd, __u32 s)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct desk *desk = get_desk();
 	struct vfsmount *mnt;
 	struct dentry *dentry;
-	__u32 pos = 0;
+	__u32 pos;
 
 	if (fd == AT_FDCWD) {
 		mnt = BPF_CORE_READ(task, fs, pwd.mnt);
@@ -209,55 +227,39 @@ static void add_base(struct desk *desk, struct task_struct *task, __s32 fd, __u3
 		struct file *file = file_of(task, (__u32)fd);
 
 		if (!file)
-			return;
+			return 0;
 		mnt = BPF_CORE_READ(file, f_path.mnt);
 		dentry = BPF_CORE_READ(file, f_path.dentry);
 	}
-	if (name_of(mnt, dentry, &pos))
-		add_walked(desk, s, pos, len);
+	pos = name_of((__u64)mnt, (__u64)dentry);
+	if (desk && pos < NO_NAME)
+		add_walked(desk, s, pos);
+	return 0;
 }
 
-static __u64 argument(struct pt_regs *regs, enum qk_ebpf_entry entry, int i)
+/* A string of the task. 0: it cannot be read. */
+__noinline __u32 add_text(__u64 at, __u32 s)
 {
-	if (entry == QK_EBPF_COMPAT) {
-		switch (i) {
-		case 0: return (__u32)BPF_CORE_READ(regs, bx);
-		case 1: return (__u32)BPF_CORE_READ(regs, cx);
-		case 2: return (__u32)BPF_CORE_READ(regs, dx);
-		case 3: return (__u32)BPF_CORE_READ(regs, si);
-		case 4: return (__u32)BPF_CORE_READ(regs, di);
-		default: return (__u32)BPF_CORE_READ(regs, bp);
-		}
-	}
-	switch (i) {
-	case 0: return BPF_CORE_READ(regs, di);
-	case 1: return BPF_CORE_READ(regs, si);
-	case 2: return BPF_CORE_READ(regs, dx);
-	case 3: return BPF_CORE_READ(regs, r10);
-	case 4: return BPF_CORE_READ(regs, r8);
-	default: return BPF_CORE_READ(regs, r9);
-	}
-}
+	struct desk *desk = get_desk();
+	long n;
 
-/* A string of the task. False: it cannot be read. */
-static bool add_text(struct desk *desk, __u64 at, __u32 s, __u32 *len)
-{
-	long n = bpf_probe_read_user_str(&desk->text[*len & (RECORD - 1)], QK_EBPF_PATH,
-		(const void *)at);
-
+	if (!desk)
+		return 0;
+	n = bpf_probe_read_user_str(
+		&desk->text[desk->len & (RECORD - 1)], QK_EBPF_PATH, (const void *)at);
 	if (n <= 0 || n > QK_EBPF_PATH)
-		return false;
-	desk->e.len[s & (QK_EBPF_LENS - 1)] = (__u16)n;
-	*len += (__u32)n;
-	return true;
+		return 0;
+	added(desk, s, (__u32)n);
+	return 1;
 }
 
 /* The path in a struct sockaddr_un. 0: there is none; negative: it cannot be read. */
-static int add_socket(struct desk *desk, __u64 at, __u64 size, __u32 *len)
+static int add_socket(struct desk *desk, __u64 at, __u64 size)
 {
-	char *to = &desk->text[*len & (RECORD - 1)];
+	char *to = desk->text;
 	__u16 family = 0;
 	__u32 n = (__u32)size - 2;
+	long got;
 
 	if (size <= 2 || size > 110)
 		return 0;
@@ -271,17 +273,10 @@ static int add_socket(struct desk *desk, __u64 at, __u64 size, __u32 *len)
 	to[n] = '\0';
 	if (!to[0])
 		return 0;
-	n = 0;
-	{
-		/* up to its end: the address may have been given longer than the name */
-		long got = bpf_probe_read_kernel_str(to, 128, to);
-
-		if (got <= 0 || got > 128)
-			return -1;
-		n = (__u32)got;
-	}
-	desk->e.len[QK_EBPF_TEXT] = (__u16)n;
-	*len += n;
+	got = bpf_probe_read_kernel_str(to, 128, to); /* up to its end: there may be more */
+	if (got <= 0 || got > 128)
+		return -1;
+	added(desk, QK_EBPF_TEXT, (__u32)got);
 	return 1;
 }
 
@@ -291,9 +286,9 @@ static void count(__u64 *what)
 }
 
 /* Hands the event over. The runner is woken when there is much to do, and looks itself at the end. */
-static void send(struct desk *desk, struct thread *t, struct qk_ebpf_slot *slot, __u32 len)
+static void send(struct desk *desk, struct thread *t, struct qk_ebpf_slot *slot)
 {
-	__u32 key = t->slot, size = sizeof(desk->e) + len;
+	__u32 key = t->slot, len = desk->len, size = sizeof(desk->e) + len;
 	void *ring = bpf_map_lookup_elem(&rings, &key);
 	__u64 flags;
 
@@ -314,6 +309,7 @@ static void begin(struct desk *desk, struct thread *t, struct task_struct *task)
 	struct bpf_pidns_info ns = { 0 };
 
 	__builtin_memset(&desk->e, 0, sizeof(desk->e));
+	desk->len = 0;
 	desk->e.turn = t->turn;
 	if (!bpf_get_ns_current_pid_tgid(config.pid_dev, config.pid_ino, &ns, sizeof(ns)))
 		desk->e.pid = ns.pid;
@@ -342,35 +338,61 @@ static enum qk_ebpf_entry entry_of(struct task_struct *task, __u64 *nr)
 }
 
 /* The name of what was opened; false if the open is none of the workspace's. */
-static bool add_file(struct desk *desk, struct file *file, bool outside, __u32 *len)
+static bool add_file(struct desk *desk, struct file *file, bool outside)
 {
 	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
-	__u32 pos = 0;
+	__u32 pos;
 
 	desk->e.bits |= QK_EBPF_OPENED;
 	if (BPF_CORE_READ(file, f_mode) & FMODE_CREATED)
 		desk->e.bits |= QK_EBPF_CREATED;
 	if ((BPF_CORE_READ(dentry, d_inode, i_mode) & S_IFMT) == S_IFDIR)
 		desk->e.bits |= QK_EBPF_DIR;
-	if (unlinked(dentry) || !name_of(BPF_CORE_READ(file, f_path.mnt), dentry, &pos))
+	pos = unlinked(dentry) ? NO_NAME : name_of((__u64)BPF_CORE_READ(file, f_path.mnt), (__u64)dentry);
+	if (pos >= NO_NAME)
 		return !outside;
 	if (outside && !under_root(&desk->walk[pos & (QK_EBPF_PATH - 1)]))
 		return false;
-	add_walked(desk, QK_EBPF_NAME, pos, len);
+	add_walked(desk, QK_EBPF_NAME, pos);
 	return true;
 }
 
+static void take_arguments(struct desk *desk, struct pt_regs *regs, enum qk_ebpf_entry entry)
+{
+	if (entry == QK_EBPF_COMPAT) {
+		desk->arguments[0] = (__u32)regs->bx;
+		desk->arguments[1] = (__u32)regs->cx;
+		desk->arguments[2] = (__u32)regs->dx;
+		desk->arguments[3] = (__u32)regs->si;
+		desk->arguments[4] = (__u32)regs->di;
+		desk->arguments[5] = (__u32)regs->bp;
+	} else {
+		desk->arguments[0] = regs->di;
+		desk->arguments[1] = regs->si;
+		desk->arguments[2] = regs->dx;
+		desk->arguments[3] = regs->r10;
+		desk->arguments[4] = regs->r8;
+		desk->arguments[5] = regs->r9;
+	}
+}
+
+static __u64 argument(struct desk *desk, __s8 i)
+{
+	return desk->arguments[i & 7];
+}
+
 /* executed: the program that this call, not over yet, executes; NULL: it is over. */
-static __noinline int record(struct pt_regs *regs, long result, struct file *executed)
+__noinline int record(long result, __u64 executed)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *t = bpf_task_storage_get(&threads, task, NULL, 0);
-	__u64 nr = BPF_CORE_READ(regs, orig_ax);
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 nr = regs->orig_ax;
 	const volatile struct qk_ebpf_call *c;
 	enum qk_ebpf_entry entry;
 	struct qk_ebpf_slot *slot;
 	struct desk *desk = get_desk();
-	__u32 len = 0;
+	struct file *file = (struct file *)executed;
 	bool opens, filtered, relative;
 
 	if (!t || t->phase < STARTING)
@@ -386,9 +408,10 @@ static __noinline int record(struct pt_regs *regs, long result, struct file *exe
 	slot = slot_of(t);
 	if (!slot || !desk || (c->when == QK_CALL_LOOKUPS && !slot->lookups))
 		return 0;
-	if (c->when == QK_CALL_IF_BITS && !(argument(regs, entry, 0) & c->bits))
+	take_arguments(desk, regs, entry);
+	if (c->when == QK_CALL_IF_BITS && !(argument(desk, 0) & c->bits))
 		return 0;
-	if (c->when == QK_CALL_IF_EQUAL && (__u32)argument(regs, entry, 0) != c->bits)
+	if (c->when == QK_CALL_IF_EQUAL && (__u32)argument(desk, 0) != c->bits)
 		return 0;
 	begin(desk, t, task);
 	desk->e.op = c->op;
@@ -400,7 +423,7 @@ static __noinline int record(struct pt_regs *regs, long result, struct file *exe
 	case QK_CALL_MOUNT:
 	case QK_CALL_REFUSED:
 		if (result >= 0)
-			send(desk, t, slot, 0);
+			send(desk, t, slot);
 		return 0;
 	case QK_CALL_EXEC:
 		if (result >= 0 && !executed)
@@ -408,16 +431,16 @@ static __noinline int record(struct pt_regs *regs, long result, struct file *exe
 		break;
 	}
 	if (c->flags >= 0)
-		desk->e.flags = argument(regs, entry, c->flags);
+		desk->e.flags = argument(desk, c->flags);
 	if (c->op == QK_CALL_OPEN || c->op == QK_CALL_LOOK)
 		desk->e.flags = (__u32)desk->e.flags;
 	if (c->op == QK_CALL_OPEN2 && bpf_probe_read_user(&desk->e.flags, sizeof(__u64),
-					      (const void *)argument(regs, entry, c->flags))) {
+					      (const void *)argument(desk, c->flags))) {
 		count(&slot->unread);
 		return 0;
 	}
 	if (c->op == QK_CALL_BIND || c->op == QK_CALL_SOCKETCALL) {
-		__u64 at = argument(regs, entry, c->path), size = desk->e.flags;
+		__u64 at = argument(desk, c->path), size = desk->e.flags;
 		__u32 args[3] = { 0 };
 		int got;
 
@@ -428,12 +451,12 @@ static __noinline int record(struct pt_regs *regs, long result, struct file *exe
 		}
 		desk->e.op = QK_CALL_BIND;
 		desk->e.flags = 0;
-		got = add_socket(desk, at, size, &len);
+		got = add_socket(desk, at, size);
 		if (got < 0)
 			count(&slot->unread);
 		if (got <= 0)
 			return 0;
-	} else if (!add_text(desk, argument(regs, entry, c->path), QK_EBPF_TEXT, &len)) {
+	} else if (!add_text(argument(desk, c->path), QK_EBPF_TEXT)) {
 		if (result != -ENAMETOOLONG)
 			count(&slot->unread);
 		return 0;
@@ -446,25 +469,25 @@ static __noinline int record(struct pt_regs *regs, long result, struct file *exe
 		return 0;
 	relative = desk->text[0] != '/';
 	if (opens && result >= 0)
-		executed = file_of(task, (__u32)result);
-	if (executed && !add_file(desk, executed, filtered, &len))
+		file = file_of(task, (__u32)result);
+	if (file && !add_file(desk, file, filtered))
 		return 0;
 	if (relative)
-		add_base(desk, task, c->dir < 0 ? AT_FDCWD : (__s32)argument(regs, entry, c->dir),
-			QK_EBPF_BASE, &len);
+		add_base(c->dir < 0 ? AT_FDCWD : (__s32)argument(desk, c->dir),
+			QK_EBPF_BASE);
 	if (c->path2 >= 0) {
-		__u32 at = len;
+		__u32 at = desk->len;
 
-		if (!add_text(desk, argument(regs, entry, c->path2), QK_EBPF_TEXT2, &len)) {
+		if (!add_text(argument(desk, c->path2), QK_EBPF_TEXT2)) {
 			if (result != -ENAMETOOLONG)
 				count(&slot->unread);
 			return 0;
 		}
 		if (desk->text[at & (RECORD - 1)] != '/')
-			add_base(desk, task, c->dir2 < 0 ? AT_FDCWD : (__s32)argument(regs, entry, c->dir2),
-				QK_EBPF_BASE2, &len);
+			add_base(c->dir2 < 0 ? AT_FDCWD : (__s32)argument(desk, c->dir2),
+				QK_EBPF_BASE2);
 	}
-	send(desk, t, slot, len);
+	send(desk, t, slot);
 	return 0;
 }
 
@@ -473,7 +496,7 @@ int BPF_PROG(qk_sys_exit, struct pt_regs *regs, long result)
 {
 	struct thread *t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
 
-	return t ? record(regs, result, NULL) : 0;
+	return t ? record(result, 0) : 0;
 }
 
 /* A new process or thread belongs to the task that its parent belongs to. */
@@ -499,7 +522,7 @@ int BPF_PROG(qk_task_newtask, struct task_struct *child, __u64 clone_flags)
 			return 0;
 		begin(desk, t, bpf_get_current_task_btf());
 		desk->e.op = QK_CALL_VIEW;
-		send(desk, t, slot, 0);
+		send(desk, t, slot);
 	}
 	return 0;
 }
@@ -516,5 +539,5 @@ int BPF_PROG(qk_exec, struct task_struct *task, struct linux_binprm *bprm)
 	if (!t || t->phase < STARTING)
 		return 0;
 	t->phase = ACTIVE;
-	return record((struct pt_regs *)bpf_task_pt_regs(task), 0, BPF_CORE_READ(bprm, file));
+	return record(0, (__u64)BPF_CORE_READ(bprm, file));
 }
