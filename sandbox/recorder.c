@@ -171,6 +171,15 @@ static void probe_with_helper(const struct qk_ebpf_host *h, struct qk_buf *reaso
 		qk_remove_tree(-1, here.dir);
 }
 
+int qk_recorder_try_ebpf(const struct qk_ebpf_host *h, struct qk_err *err)
+{
+	struct qk_ebpf_host tried = { h->helper, NULL, h->root };
+	qk_autobuf struct qk_buf reason = QK_BUF_INIT;
+
+	probe_with_helper(&tried, &reason);
+	return reason.len ? qk_fail(err, -EOPNOTSUPP, "%s", reason.s) : 0;
+}
+
 int qk_recorder_choose(const char *name, enum qk_recorder_kind *ret, char *why,
 	unsigned int whysize, struct qk_err *err)
 {
@@ -178,6 +187,13 @@ int qk_recorder_choose(const char *name, enum qk_recorder_kind *ret, char *why,
 
 	return qk_recorder_choose_lane(name, ret, &none, NULL, why, whysize, err);
 }
+
+/*
+ * What auto tries, the best first. eBPF costs a build as much as seccomp with its fast lane does and
+ * every run its loading beside that; and under enforce it has no way to open doors (doorman.h).
+ */
+static const enum qk_recorder_kind order[] = { QK_RECORDER_SECCOMP, QK_RECORDER_EBPF,
+	QK_RECORDER_STRACE };
 
 int qk_recorder_choose_lane(const char *name, enum qk_recorder_kind *ret,
 	struct qk_lane_choice *lane, const struct qk_ebpf_host *ebpf, char *why,
@@ -190,7 +206,8 @@ int qk_recorder_choose_lane(const char *name, enum qk_recorder_kind *ret,
 	lane->why[0] = '\0';
 	if (whysize)
 		*why = '\0';
-	for (int k = QK_RECORDER_EBPF; k > QK_RECORDER_NONE; k--) {
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		enum qk_recorder_kind k = order[i];
 		qk_autobuf struct qk_buf reason = QK_BUF_INIT;
 
 		if (!any && strcmp(name, names[k]))
@@ -200,10 +217,10 @@ int qk_recorder_choose_lane(const char *name, enum qk_recorder_kind *ret,
 		else if (k == QK_RECORDER_EBPF)
 			probe_with_helper(ebpf, &reason);
 		else
-			probe((enum qk_recorder_kind)k, NULL, "/tmp", &reason);
+			probe(k, NULL, "/tmp", &reason);
 		if (!reason.len) {
 			snprintf(why, whysize, "%s", all.s);
-			*ret = (enum qk_recorder_kind)k;
+			*ret = k;
 			return 0;
 		}
 		if (!any)

@@ -41,6 +41,9 @@ struct qk_ebpf_host {
 	const char *root;   /* of the workspace; "/" if there is none */
 };
 
+/* Whether eBPF can record here; if not, why. Leaves nothing running. h->dir is not looked at. */
+int qk_recorder_try_ebpf(const struct qk_ebpf_host *h, struct qk_err *err);
+
 /*
  * The same, and tries the fast lane and eBPF (NULL: not to be had); QK_TEST_WITHOUT may name
  * fastlane too. If eBPF is chosen its helper serves dir from now on until this process has ended.
