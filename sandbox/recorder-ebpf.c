@@ -18,8 +18,15 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <uthash.h>
 
-enum { SAY = 3, IO_URING_SETUP = 425 };
+enum { SAY = 3, IO_URING_SETUP = 425, LOOKS_MAX = 1 << 15 };
+
+/* A call that only looked and what came of it: told once, until the task changes something. */
+struct qk_ebpf_look {
+	const char *event; /* of equal length and bytes, but for its number and process */
+	UT_hash_handle hh;
+};
 
 /* Through /proc, because dir may be longer than an address can be. */
 static int connect_in(const char *dir, struct qk_err *err)
@@ -87,7 +94,7 @@ int qk_ebpf_init(struct qk_ebpf *e, struct qk_trace *trace, const char *dir, str
 	struct qk_ebpf_welcome w = { 0 };
 	int fds[2] = { -1, -1 }, r;
 
-	*e = (struct qk_ebpf){ .trace = trace, .conn = -1, .ring = -1,
+	*e = (struct qk_ebpf){ .trace = trace, .conn = -1, .ring = -1, .key = QK_BUF_INIT,
 		.page = (size_t)sysconf(_SC_PAGESIZE) };
 	qk_witness_init(&e->witness, trace);
 	if (trace->roots.n == 1 && strlen(trace->roots.v[0]) < sizeof(hello.root))
@@ -113,6 +120,12 @@ int qk_ebpf_init(struct qk_ebpf *e, struct qk_trace *trace, const char *dir, str
 	return r < 0 ? r : 0;
 }
 
+static void forget_looks(struct qk_ebpf *e)
+{
+	HASH_CLEAR(hh, e->looks);
+	qk_arena_release(&e->arena);
+}
+
 void qk_ebpf_release(struct qk_ebpf *e)
 {
 	if (e->position)
@@ -126,6 +139,8 @@ void qk_ebpf_release(struct qk_ebpf *e)
 	if (e->conn >= 0)
 		close(e->conn);
 	e->ring = e->conn = -1;
+	forget_looks(e);
+	qk_buf_release(&e->key);
 	qk_witness_release(&e->witness);
 }
 
@@ -143,6 +158,47 @@ static bool doubtful(struct qk_ebpf *e, const struct qk_ebpf_event *ev)
 	}
 	qk_trace_lost(e->trace, "a process (pid %u) %s", ev->pid, does);
 	return true;
+}
+
+/*
+ * Whether this very look has been told already. A compiler asks of each directory on the way of
+ * each header whether it is a link, and each answer would be looked up again here.
+ */
+static bool looked_before(struct qk_ebpf *e, const struct qk_ebpf_event *ev, size_t size)
+{
+	const char *text = (const char *)(ev + 1);
+	struct qk_ebpf_event *head;
+	struct qk_ebpf_look *l;
+
+	switch (ev->op) {
+	case QK_CALL_LOOK:
+	case QK_CALL_LOOK_LINK:
+	case QK_CALL_READLINK: break;
+	case QK_CALL_OPEN:
+	case QK_CALL_OPEN2:
+		if (ev->result < 0)
+			break;
+		if (ev->bits & QK_EBPF_CREATED || ev->flags & (O_ACCMODE | O_TRUNC))
+			forget_looks(e);
+		return false;
+	case QK_CALL_EXEC: return false;
+	default: forget_looks(e); return false;
+	}
+	if (!strncmp(text, "/proc/", 6) || !strncmp(text, "/dev/", 5))
+		return false; /* means something else to each process */
+	qk_buf_reset(&e->key);
+	qk_buf_add(&e->key, (const char *)ev, size);
+	head = (struct qk_ebpf_event *)(void *)e->key.s;
+	head->turn = head->pid = 0;
+	HASH_FIND(hh, e->looks, e->key.s, size, l);
+	if (l)
+		return true;
+	if (HASH_COUNT(e->looks) == LOOKS_MAX)
+		forget_looks(e);
+	l = qk_arena_alloc(&e->arena, sizeof(*l));
+	l->event = memcpy(qk_arena_alloc(&e->arena, size), e->key.s, size);
+	HASH_ADD_KEYPTR(hh, e->looks, l->event, size, l);
+	return false;
 }
 
 static void take(struct qk_ebpf *e, const struct qk_ebpf_event *ev, size_t size)
@@ -164,7 +220,7 @@ static void take(struct qk_ebpf *e, const struct qk_ebpf_event *ev, size_t size)
 		p += n;
 		left -= n;
 	}
-	if (doubtful(e, ev))
+	if (doubtful(e, ev) || looked_before(e, ev, size))
 		return;
 	d.path = text[QK_EBPF_TEXT];
 	d.path2 = text[QK_EBPF_TEXT2] ? text[QK_EBPF_TEXT2] : "";

@@ -10,7 +10,9 @@
 #ifndef QK_SANDBOX_RECORDER_EBPF_H
 #define QK_SANDBOX_RECORDER_EBPF_H
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "sandbox/recorder.h"
 #include "sandbox/trace.h"
 #include "sandbox/witness.h"
@@ -28,6 +30,9 @@ struct qk_ebpf {
 	void *position;     /* ours in the ring, one page */
 	const void *filled; /* the kernel's, one page, then the data, twice */
 	const void *slots;
+	struct qk_ebpf_look *looks; /* told since the task last changed something */
+	struct qk_arena arena;      /* of looks */
+	struct qk_buf key;
 };
 
 /*
