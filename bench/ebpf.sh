@@ -1,8 +1,17 @@
 # shellcheck shell=sh
 # audit by eBPF beside seccomp with its fast lane: Lua, zlib, redis (at most 1.03 of plain make)
+"$BUILD/bin/qk" info --json | grep -q '"ebpf": true' || {
+	echo "  skipped: $("$BUILD/bin/qk" info | grep '^eBPF')"
+	return 0
+}
+printf 'include %s/qk.mk\na: ; @%s/tests/probes/looks 3000000\n' "$QK" "$BUILD" >looks.mk
+echo "  a program that looks for names 3,000,000 times:"
+compare "plain=make -f looks.mk" "eBPF, looks kept=QK_RECORDER=ebpf make -f looks.mk SANDBOX=audit RECORD=1 2>/dev/null" \
+	"seccomp, looks kept=QK_RECORDER=seccomp make -f looks.mk SANDBOX=audit RECORD=1 2>/dev/null"
+
 sources=$(dirname "$WORK")/sources
 mkdir -p "$sources"
-for p in ${EBPF_BENCH:-lua5.4 zlib redis}; do
+for p in lua5.4 zlib redis; do
 	[ -d "$sources/$p" ] || "$SRC/tests/apt-source.sh" this $p "$sources" >apt.log 2>&1 || {
 		echo "  skipped: $p cannot be fetched (see $WORK/apt.log)"
 		continue

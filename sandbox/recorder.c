@@ -189,8 +189,8 @@ int qk_recorder_choose(const char *name, enum qk_recorder_kind *ret, char *why,
 }
 
 /*
- * What auto tries, the best first. eBPF costs a build as much as seccomp with its fast lane does and
- * every run its loading beside that; and under enforce it has no way to open doors (doorman.h).
+ * What auto tries, the best first. A call costs less by eBPF than by the fast lane, but its loading
+ * costs each run some 40 ms; and under enforce it has no way to open doors (doorman.h).
  */
 static const enum qk_recorder_kind order[] = { QK_RECORDER_SECCOMP, QK_RECORDER_EBPF,
 	QK_RECORDER_STRACE };
