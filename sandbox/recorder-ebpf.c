@@ -37,7 +37,8 @@ static int connect_in(const char *dir, struct qk_err *err)
 
 	snprintf(un.sun_path, sizeof(un.sun_path), "/proc/self/fd/%d/" QK_EBPF_SOCKET, at);
 	if (at < 0 || fd < 0 || connect(fd, (const struct sockaddr *)&un, sizeof(un)))
-		return qk_fail(err, errno, "eBPF recorder: its helper does not answer in '%s'", dir);
+		return qk_fail(
+			err, errno, "eBPF recorder: its helper does not answer in '%s'", dir);
 	return qk_steal_fd(&fd);
 }
 
@@ -49,7 +50,9 @@ static int receive(int conn, struct qk_ebpf_welcome *w, int fds[2], struct qk_er
 		struct cmsghdr align;
 	} control = { .room = "" };
 	struct iovec io = { w, sizeof(*w) };
-	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control.room,
+	struct msghdr m = { .msg_iov = &io,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
 		.msg_controllen = sizeof(control.room) };
 	struct cmsghdr *c;
 	ssize_t n;
@@ -62,7 +65,8 @@ static int receive(int conn, struct qk_ebpf_welcome *w, int fds[2], struct qk_er
 	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(2 * sizeof(int)))
 		memcpy(fds, CMSG_DATA(c), 2 * sizeof(int));
 	if (n != sizeof(*w) || w->version != QK_EBPF_VERSION)
-		return qk_fail(err, -EPROTO, "eBPF recorder: its helper has ended or is another version");
+		return qk_fail(
+			err, -EPROTO, "eBPF recorder: its helper has ended or is another version");
 	if (!w->turn || fds[0] < 0 || w->slot >= QK_EBPF_SLOTS)
 		return qk_fail(err, -EAGAIN, "eBPF recorder: its helper has no ring buffer left");
 	return 0;
@@ -76,8 +80,8 @@ static size_t slots_size(const struct qk_ebpf *e)
 static int map(struct qk_ebpf *e, int slots, struct qk_err *err)
 {
 	void *position = mmap(NULL, e->page, PROT_READ | PROT_WRITE, MAP_SHARED, e->ring, 0);
-	void *filled = mmap(NULL, e->page + 2 * QK_EBPF_RING, PROT_READ, MAP_SHARED, e->ring,
-		(off_t)e->page);
+	void *filled = mmap(
+		NULL, e->page + 2 * QK_EBPF_RING, PROT_READ, MAP_SHARED, e->ring, (off_t)e->page);
 	void *state = mmap(NULL, slots_size(e), PROT_READ, MAP_SHARED, slots, 0);
 
 	e->position = position == MAP_FAILED ? NULL : position;
@@ -94,7 +98,10 @@ int qk_ebpf_init(struct qk_ebpf *e, struct qk_trace *trace, const char *dir, str
 	struct qk_ebpf_welcome w = { 0 };
 	int fds[2] = { -1, -1 }, r;
 
-	*e = (struct qk_ebpf){ .trace = trace, .conn = -1, .ring = -1, .key = QK_BUF_INIT,
+	*e = (struct qk_ebpf){ .trace = trace,
+		.conn = -1,
+		.ring = -1,
+		.key = QK_BUF_INIT,
 		.page = (size_t)sysconf(_SC_PAGESIZE) };
 	qk_witness_init(&e->witness, trace);
 	if (trace->roots.n == 1 && strlen(trace->roots.v[0]) < sizeof(hello.root))
@@ -205,8 +212,11 @@ static void take(struct qk_ebpf *e, const struct qk_ebpf_event *ev, size_t size)
 {
 	const char *text[QK_EBPF_STRINGS], *p = (const char *)(ev + 1);
 	size_t left = size - sizeof(*ev);
-	struct qk_deed d = { .op = (enum qk_call_op)ev->op, .pid = (pid_t)ev->pid,
-		.dirfd = AT_FDCWD, .dirfd2 = AT_FDCWD, .flags = ev->flags };
+	struct qk_deed d = { .op = (enum qk_call_op)ev->op,
+		.pid = (pid_t)ev->pid,
+		.dirfd = AT_FDCWD,
+		.dirfd2 = AT_FDCWD,
+		.flags = ev->flags };
 	struct qk_outcome o = { .err = ev->result < 0 ? -ev->result : 0 };
 
 	for (int i = 0; i < QK_EBPF_STRINGS; i++) {
@@ -234,7 +244,8 @@ static void take(struct qk_ebpf *e, const struct qk_ebpf_event *ev, size_t size)
 	}
 	if (!d.path)
 		return;
-	if (d.path[0] != '/' && !d.base) { /* a directory without a name: what was opened may have one */
+	if (d.path[0] != '/' &&
+		!d.base) { /* a directory without a name: what was opened may have one */
 		if (!o.opened || !*o.opened)
 			return;
 		d.path = o.opened;
@@ -259,8 +270,8 @@ void qk_ebpf_serve(struct qk_ebpf *e)
 
 			if (n & BPF_RINGBUF_BUSY_BIT)
 				return; /* being written: we are called again */
-			if (!(n & BPF_RINGBUF_DISCARD_BIT) && n >= sizeof(*ev) && ev->turn == e->turn &&
-				!e->trace->incomplete)
+			if (!(n & BPF_RINGBUF_DISCARD_BIT) && n >= sizeof(*ev) &&
+				ev->turn == e->turn && !e->trace->incomplete)
 				take(e, ev, n);
 			n &= ~(uint32_t)BPF_RINGBUF_DISCARD_BIT;
 			at += (n + BPF_RINGBUF_HDR_SZ + 7) & ~7UL;
@@ -283,8 +294,8 @@ void qk_ebpf_finish(struct qk_ebpf *e)
 		qk_trace_lost(e->trace, "%llu events were lost: more than the recorder could take",
 			(unsigned long long)s->lost);
 	if (s->unread)
-		qk_trace_lost(e->trace, "%llu paths could not be read",
-			(unsigned long long)s->unread);
+		qk_trace_lost(
+			e->trace, "%llu paths could not be read", (unsigned long long)s->unread);
 }
 
 void qk_ebpf_refuse_unseen(void)
@@ -317,9 +328,14 @@ static void listen_to(int fd, char *text, size_t size)
 int qk_ebpf_start(const struct qk_ebpf_host *h, struct qk_err *err)
 {
 	char text[256];
-	int ends[2], status = 0;
+	int ends[2], status = 0, there;
 	pid_t pid;
 
+	there = connect_in(h->dir, NULL);
+	if (there >= 0) { /* a make within the run, with a mode of its own */
+		close(there);
+		return 0;
+	}
 	if (access(h->helper, X_OK))
 		return qk_fail(err, errno == ENOENT ? -ENOSYS : -errno, "not built in ('%s': %s)",
 			h->helper, strerror(errno));

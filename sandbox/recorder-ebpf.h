@@ -55,8 +55,8 @@ void qk_ebpf_finish(struct qk_ebpf *e);
 void qk_ebpf_refuse_unseen(void);
 
 /*
- * Starts the helper, which listens in h->dir until this process has ended. Of a failure err says why eBPF cannot
- * record here.
+ * Starts the helper, which listens in h->dir until this process has ended. Of a failure err says
+ * why eBPF cannot record here.
  */
 int qk_ebpf_start(const struct qk_ebpf_host *h, struct qk_err *err);
 

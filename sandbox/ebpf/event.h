@@ -14,12 +14,12 @@
 #include <linux/types.h>
 
 enum {
-	QK_EBPF_PATH = 4096,      /* longest string of an event, NUL included */
-	QK_EBPF_ROOT = 256,       /* longest root that is filtered by, NUL included */
-	QK_EBPF_SLOTS = 1024,     /* tasks at one time */
-	QK_EBPF_RING = 1 << 22,   /* bytes of a ring buffer */
-	QK_EBPF_PAGE = 1 << 12,   /* the least a ring buffer can have */
-	QK_EBPF_NUMBERS = 512,    /* system calls of one entry */
+	QK_EBPF_PATH = 4096,    /* longest string of an event, NUL included */
+	QK_EBPF_ROOT = 256,     /* longest root that is filtered by, NUL included */
+	QK_EBPF_SLOTS = 1024,   /* tasks at one time */
+	QK_EBPF_RING = 1 << 22, /* bytes of a ring buffer */
+	QK_EBPF_PAGE = 1 << 12, /* the least a ring buffer can have */
+	QK_EBPF_NUMBERS = 512,  /* system calls of one entry */
 };
 
 #define QK_EBPF_SOCKET "ebpf"
@@ -52,7 +52,8 @@ struct qk_ebpf_slot {
 };
 
 enum qk_ebpf_bits {
-	QK_EBPF_OPENED = 1 << 0,  /* a file was opened or executed; NAME is its name, unless it has none */
+	QK_EBPF_OPENED =
+		1 << 0, /* a file was opened or executed; NAME is its name, unless it has none */
 	QK_EBPF_CREATED = 1 << 1, /* ... and made by that */
 	QK_EBPF_DIR = 1 << 2,     /* ... and is a directory */
 };

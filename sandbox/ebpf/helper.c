@@ -16,9 +16,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -31,8 +31,8 @@
 enum { SAY = 3, TEXT = 256, BACKLOG = 128, FIRST_RINGS = 2 };
 
 /* The programs as the compiler left them. */
-__asm__(".section .rodata\n.balign 16\n.globl qk_ebpf_object\nqk_ebpf_object:\n.incbin \"" QK_EBPF_OBJECT
-	"\"\n.globl qk_ebpf_object_end\nqk_ebpf_object_end:\n.previous\n");
+__asm__(".section .rodata\n.balign 16\n.globl qk_ebpf_object\nqk_ebpf_object:\n.incbin "
+	"\"" QK_EBPF_OBJECT "\"\n.globl qk_ebpf_object_end\nqk_ebpf_object_end:\n.previous\n");
 extern const char qk_ebpf_object[], qk_ebpf_object_end[];
 
 /* As in program.c. */
@@ -59,7 +59,8 @@ static struct helper {
 	char first_error[TEXT];
 } helper = { .listener = -1, .watched = -1 };
 
-static int keep_error(enum libbpf_print_level level, const char *fmt, va_list ap)
+static int __attribute__((format(printf, 2, 0)))
+keep_error(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	size_t n;
 
@@ -145,7 +146,8 @@ static void *make_first_rings(void *arg)
 	}
 	if (n && !bpf_map_update_batch(helper.rings, slots, fds, &n, NULL))
 		for (; helper.n_places < n; helper.n_places++)
-			helper.places[helper.n_places] = (struct place){ -1, -1, fds[helper.n_places] };
+			helper.places[helper.n_places] =
+				(struct place){ -1, -1, fds[helper.n_places] };
 	return NULL;
 }
 
@@ -156,9 +158,10 @@ static bool make_rings_early(pthread_t *thread)
 	int sample = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, QK_EBPF_PAGE, NULL);
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (__u32)sample);
 
-	helper.rings = sample < 0 || !map ? -1 :
-		bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", sizeof(__u32), sizeof(__u32),
-			QK_EBPF_SLOTS, &opts);
+	helper.rings = sample < 0 || !map
+			       ? -1
+			       : bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", sizeof(__u32),
+					 sizeof(__u32), QK_EBPF_SLOTS, &opts);
 	if (sample >= 0)
 		close(sample);
 	return helper.rings >= 0 && !bpf_map__reuse_fd(map, helper.rings) &&
@@ -184,22 +187,21 @@ static void load(void)
 		qk_ebpf_object, (size_t)(qk_ebpf_object_end - qk_ebpf_object), &opts);
 	if (!helper.object)
 		give_up("its programs cannot be read: %s", helper.first_error);
-	bpf_object__for_each_map(map, helper.object)
-		if (strstr(bpf_map__name(map), ".rodata"))
-			configured = configured || !bpf_map__set_initial_value(map, &helper.config,
-							   sizeof(helper.config));
+	bpf_object__for_each_map(map, helper.object) if (strstr(bpf_map__name(map), ".rodata"))
+		configured = configured || !bpf_map__set_initial_value(
+						   map, &helper.config, sizeof(helper.config));
 	if (!configured)
 		give_up("its programs have no room for what they are to know");
 	early = make_rings_early(&rings);
 	r = bpf_object__load(helper.object);
 	if (r == -EPERM || r == -EACCES)
-		give_up("the kernel lets it load no programs (root, or CAP_BPF and CAP_PERFMON, can)");
+		give_up("the kernel lets it load no programs (root, or CAP_BPF and CAP_PERFMON, "
+			"can)");
 	if (r)
 		give_up("its programs cannot be loaded: %s",
 			helper.first_error[0] ? helper.first_error : strerror(-r));
-	bpf_object__for_each_program(p, helper.object)
-		if (!bpf_program__attach(p))
-			give_up("'%s' cannot be attached: %s", bpf_program__name(p), strerror(errno));
+	bpf_object__for_each_program(p, helper.object) if (!bpf_program__attach(p))
+		give_up("'%s' cannot be attached: %s", bpf_program__name(p), strerror(errno));
 	helper.threads = map_fd("threads");
 	helper.slots = map_fd("slots");
 	if (early)
@@ -295,7 +297,8 @@ static void admit(int conn)
 	hello.root[QK_EBPF_ROOT - 1] = '\0';
 	s = (struct qk_ebpf_slot){ .turn = w.turn,
 		.lookups = hello.lookups,
-		.filter = !hello.lookups && hello.root[0] && !strcmp(hello.root, helper.config.root) };
+		.filter = !hello.lookups && hello.root[0] &&
+			  !strcmp(hello.root, helper.config.root) };
 	if (p->runner < 0 || bpf_map_update_elem(helper.slots, &t.slot, &s, BPF_ANY) ||
 		bpf_map_update_elem(helper.threads, &p->runner, &t, BPF_ANY)) {
 		w.turn = 0;
@@ -373,7 +376,8 @@ int main(int argc, char **argv)
 {
 	if (argc != 3) {
 		fputs("usage: ebpf RUN-DIRECTORY ROOT\n"
-		      "A part of qk: loads the eBPF recorder for one run.\n", stderr);
+		      "A part of qk: loads the eBPF recorder for one run.\n",
+			stderr);
 		return 2;
 	}
 	if (fcntl(SAY, F_GETFD) < 0) {

@@ -3,11 +3,12 @@
  * leaves what the call said, where it started from and what came of it. The state of a thread is
  * in its task storage and is passed on at fork. Nobody else pays more than a look at that.
  */
-#include "sandbox/ebpf/kernel.h"
 #include "sandbox/calls.h"
 #include "sandbox/ebpf/event.h"
+#include "sandbox/ebpf/kernel.h"
 
 #include <linux/bpf.h>
+
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -64,7 +65,7 @@ struct desk {
 	struct qk_ebpf_event e;
 	char text[RECORD + QK_EBPF_PATH];
 	char walk[QK_EBPF_PATH + 512]; /* a path, written from its end */
-	__u32 len; /* of text */
+	__u32 len;                     /* of text */
 	__u64 arguments[8];
 };
 
@@ -285,7 +286,7 @@ static void count(__u64 *what)
 	__sync_fetch_and_add(what, 1);
 }
 
-/* Hands the event over. The runner is woken when there is much to do, and looks itself at the end. */
+/* Hands the event over. The runner is woken when there is much to do, and looks at the end. */
 static void send(struct desk *desk, struct thread *t, struct qk_ebpf_slot *slot)
 {
 	__u32 key = t->slot, len = desk->len, size = sizeof(desk->e) + len;
@@ -299,7 +300,7 @@ static void send(struct desk *desk, struct thread *t, struct qk_ebpf_slot *slot)
 		return;
 	}
 	flags = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > QK_EBPF_RING / 8 ? BPF_RB_FORCE_WAKEUP
-									       : BPF_RB_NO_WAKEUP;
+									      : BPF_RB_NO_WAKEUP;
 	if (bpf_ringbuf_output(ring, desk, size & (2 * RECORD - 1), flags))
 		count(&slot->lost);
 }
@@ -348,7 +349,8 @@ static bool add_file(struct desk *desk, struct file *file, bool outside)
 		desk->e.bits |= QK_EBPF_CREATED;
 	if ((BPF_CORE_READ(dentry, d_inode, i_mode) & S_IFMT) == S_IFDIR)
 		desk->e.bits |= QK_EBPF_DIR;
-	pos = unlinked(dentry) ? NO_NAME : name_of((__u64)BPF_CORE_READ(file, f_path.mnt), (__u64)dentry);
+	pos = unlinked(dentry) ? NO_NAME
+			       : name_of((__u64)BPF_CORE_READ(file, f_path.mnt), (__u64)dentry);
 	if (pos >= NO_NAME)
 		return !outside;
 	if (outside && !under_root(&desk->walk[pos & (QK_EBPF_PATH - 1)]))
@@ -473,8 +475,7 @@ __noinline int record(long result, __u64 executed)
 	if (file && !add_file(desk, file, filtered))
 		return 0;
 	if (relative)
-		add_base(c->dir < 0 ? AT_FDCWD : (__s32)argument(desk, c->dir),
-			QK_EBPF_BASE);
+		add_base(c->dir < 0 ? AT_FDCWD : (__s32)argument(desk, c->dir), QK_EBPF_BASE);
 	if (c->path2 >= 0) {
 		__u32 at = desk->len;
 
@@ -503,7 +504,8 @@ int BPF_PROG(qk_sys_exit, struct pt_regs *regs, long result)
 SEC("tp_btf/task_newtask")
 int BPF_PROG(qk_task_newtask, struct task_struct *child, __u64 clone_flags)
 {
-	struct thread *t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0), *new;
+	struct thread *t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0),
+		      *new;
 	struct qk_ebpf_slot *slot = t ? slot_of(t) : NULL;
 	struct thread fresh;
 
