@@ -40,7 +40,9 @@ LEAN := $(shell grep -LE '<(git2|yaml)[./]' $(KEYING))
 LANE := sandbox/fastlane-preload.c sandbox/fastlane-files.c sandbox/fastlane-exec.c
 SANDBOX_SRC := $(filter-out $(LANE),$(call SRC,sandbox))
 REPORT := $(call SRC,report)
-RUNNER := $(call SRC,runner)
+# malloc for musl's; others have a quick one, sanitizers their own.
+HEAP := runner/heap.c
+RUNNER := $(filter-out $(if $(MUSL),,$(HEAP)),$(call SRC,runner))
 PLUGIN := $(call SRC,gmk-plugin)
 WORKSPACE := $(call SRC,gmk-plugin/tasks) gmk-plugin/gmkx.c
 CLI := $(call SRC,cli)
@@ -156,7 +158,7 @@ $(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE) report/keepers.c) gm
 
 # The verbs and the runner without main, so that unit tests can have parts of them.
 $O/libqk-cli.a: $(call OBJ,$(filter-out cli/main.c,$(CLI)))
-$O/libqk-runner.a: $(call OBJ,$(filter-out runner/sh.c,$(RUNNER)))
+$O/libqk-runner.a: $(call OBJ,$(filter-out runner/sh.c $(HEAP),$(RUNNER)))
 $O/libqk-cli.a $O/libqk-runner.a:
 	$(call SAY,AR,$@)
 	@rm -f $@
@@ -210,7 +212,7 @@ HARNESS_BIN := $O/tests/cases
 # qk.mk as it stands once installed, so that cases, demo and measurements use this very build.
 QK_MK := $O/include/qk.mk
 # What this make was started with (job server, flags) is not for the makes that the cases start.
-CHECK = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(HARNESS_BIN) $(if $(filter 1,$(V)),-v) \
+CHECK = O=$O CC='$(CC)' env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(HARNESS_BIN) $(if $(filter 1,$(V)),-v) \
 	-m "$$(command -v make)" -s $(CURDIR) -b $(abspath $O)
 
 $(QK_MK): qk.mk
@@ -230,7 +232,7 @@ $O/bench/interleave: bench/interleave.c
 .PHONY: check unit self self-units demo bench help install uninstall clean
 
 check: all $(QK_MK) $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run all tests; CASES='glob...' some cases
-	$Q$(CHECK) $(if $(CASES),,$(addprefix -u ,$(UNIT_BIN))) $(CASES)
+	$Q$(CHECK) $(if $(CASES),,$(addprefix -u ,tests/floors.sh $(UNIT_BIN))) $(CASES)
 
 unit: $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run the unit tests alone
 	$Q$(CHECK) $(addprefix -u ,$(UNIT_BIN)) no-cases
