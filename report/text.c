@@ -437,7 +437,7 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	}
 	if (s->mode == QK_MODE_ENFORCE && *s->backend_note)
 		print_note(out, "held by ", qk_backend_name(s->backend), s->backend_note);
-	if (*s->recorder_note && s->recorder != QK_RECORDER_SECCOMP && s->recorder != QK_RECORDER_EBPF)
+	if (*s->recorder_note && s->recorder != QK_RECORDER_SECCOMP)
 		print_note(out, "recorded by ", qk_recorder_name(s->recorder), s->recorder_note);
 	if (rep->trouble)
 		print_note(out, "this summary is incomplete", "", rep->trouble);
