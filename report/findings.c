@@ -93,12 +93,42 @@ static void add(struct judging *jd, struct qk_report_task *to, enum qk_kind kind
 	qk_vec_push(&to->findings, f);
 }
 
+static const struct writer *writers_of(struct judging *jd, const char *path)
+{
+	struct writer *w;
+
+	HASH_FIND_STR(jd->writers, path, w);
+	return w;
+}
+
+static bool may_write(const struct qk_task *t, const char *path)
+{
+	return qk_task_judged(t, path)->write.answer == QK_ALLOWED;
+}
+
+/* Another task wrote the path, and does not say so: then that one is to be mended. */
+static const struct qk_task *stray_writer(struct judging *jd, const struct qk_task *t, const char *path)
+{
+	const struct writer *w = writers_of(jd, path);
+
+	for (size_t i = 0; w && i < w->tasks.n; i++)
+		if (w->tasks.v[i] != t && w->tasks.v[i]->req.task && !may_write(w->tasks.v[i], path))
+			return w->tasks.v[i];
+	return NULL;
+}
+
 /* An output of another task is waited for; what no input can select, no field mends. */
 static void mend_read(struct judging *jd, struct mending *m, const struct qk_task *t, const char *path)
 {
 	const char *maker = jd->known ? jd->known->maker(t->req.target, path) : NULL;
+	const struct qk_task *stray = stray_writer(jd, t, path);
 
-	if (maker) {
+	if (stray) {
+		qk_fix_value(&m->value, &stray->req, path);
+		set_field(m, stray, "outputs");
+		qk_buf_reset(&m->value);
+		m->field = NULL;
+	} else if (maker) {
 		qk_buf_addstr(&m->value, maker);
 		set_field(m, t, "dependsOn");
 	} else if (!jd->known || jd->known->selectable(path)) {
@@ -161,14 +191,6 @@ static bool is_left_written(const struct qk_trace_entry *e)
 	if (e->flags & QK_T_CREATED && e->flags & QK_T_REMOVED)
 		return false;
 	return e->flags & (QK_T_WRITTEN | QK_T_META);
-}
-
-static const struct writer *writers_of(struct judging *jd, const char *path)
-{
-	struct writer *w;
-
-	HASH_FIND_STR(jd->writers, path, w);
-	return w;
 }
 
 /* Another recipe made what this one read, and neither waits for the other. */
@@ -237,11 +259,6 @@ static void judge_write(struct judging *jd, struct qk_report_task *to, const str
 		(!(e->flags & QK_T_CREATED) || j->leads || holds_written(t, e->path)))
 		return;
 	add_write(jd, to, t, QK_KIND_WRITE, e->path);
-}
-
-static bool may_write(const struct qk_task *t, const char *path)
-{
-	return qk_task_judged(t, path)->write.answer == QK_ALLOWED;
 }
 
 static void judge_writers(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,

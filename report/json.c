@@ -224,7 +224,8 @@ static void task_fixes(struct qk_buf *out, const struct qk_report_task *t, const
 		list(&b, sep, *field, &values);
 		sep = ",\n";
 	}
-	qk_fixes_rules(&rules, t, 0, n, true);
+	if (!t->workspace) /* there, what stands for itself is another task's to mend */
+		qk_fixes_rules(&rules, t, 0, n, true);
 	if (rules.n) {
 		list(&b, sep, "rules", &rules);
 		qk_buf_addstr(&b, ",\n      ");
@@ -282,6 +283,10 @@ static void report(struct qk_buf *out, const struct qk_report *rep, bool brief)
 		qk_path_relative(&path, s->root, makefile);
 		qk_buf_addstr(out, ",\n  ");
 		member(out, "makefile", path.s);
+		qk_buf_reset(&path);
+		qk_path_relative(&path, s->root, s->cwd);
+		qk_buf_addstr(out, ",\n  ");
+		member(out, "directory", path.s);
 	}
 	qk_buf_addstr(out, ",\n  \"tasks\": {");
 	for (size_t i = 0; i < rep->tasks.n && !brief; i++) {
