@@ -68,17 +68,6 @@ static void add_outputs(struct filling *f, const struct qk_task *t, unsigned int
 	}
 }
 
-static void add_names(struct filling *f, const struct qk_names *names, unsigned int rights,
-	enum qk_reason reason)
-{
-	for (size_t i = 0; i < names->n; i++) {
-		qk_autobuf struct qk_buf b = QK_BUF_INIT;
-
-		if (qk_tokens_path(&b, names->v[i], f->t->task->project, f->t->task->options, NULL))
-			glob(f, b.s, rights, reason);
-	}
-}
-
 /* --- ignored reads --- */
 
 static void mark_reached(const struct qk_project *p, bool *reached)
@@ -336,7 +325,6 @@ static void add_inputs(struct filling *f)
 
 void qk_taskpolicy_fill(struct qk_taskspec *s, struct qk_ruletask *t, bool all)
 {
-	const struct qk_declared *d = &t->task->target->qk;
 	struct filling f = { .s = s, .t = t };
 
 	add_outputs(&f, t->task, QK_READ | QK_WRITE, QK_BY_OUTPUT);
@@ -345,7 +333,8 @@ void qk_taskpolicy_fill(struct qk_taskspec *s, struct qk_ruletask *t, bool all)
 	f.r = qk_model_inputs(t);
 	if (f.r)
 		add_inputs(&f);
-	add_names(&f, &d->warm, QK_READ | QK_WRITE, QK_BY_WARM);
+	for (size_t i = 0; i < s->warm.n; i++)
+		glob(&f, s->warm.v[i], QK_READ | QK_WRITE, QK_BY_WARM);
 	for (size_t i = 0; i < s->scratch.n; i++)
 		rule(&f, s->scratch.v[i], QK_TREE, QK_READ | QK_WRITE, QK_BY_SCRATCH);
 	add_ignored(&f);
@@ -370,6 +359,28 @@ static const char *scratch_path(
 	return *ret_why ? NULL : qk_arena_strndup(a, b.s, b.len);
 }
 
+/* The warm paths of the task, into s; why one cannot be, or NULL. */
+static const char *warm_problem(struct qk_taskspec *s, const struct qk_task *t)
+{
+	const struct qk_declared *d = &t->target->qk;
+	qk_autofree char *store =
+		qk_store_dir(qk_model.ws->root, getenv("QK_CACHE_DIR"), qk_model.ws->cache_directory);
+
+	for (size_t k = 0; k < d->warm.n; k++) {
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+		const char *why = NULL;
+		qk_autofree char *refused = NULL;
+
+		if (qk_tokens_path(&b, d->warm.v[k], t->project, t->options, &why))
+			why = refused = qk_warm_refuse(qk_model.ws, store, b.s);
+		if (why)
+			return qk_arena_printf(&s->arena, "%s: warm path '%s': %s",
+				qk_json_place(&s->arena, d->warm_at->items[k]), d->warm.v[k], why);
+		qk_vec_push(&s->warm, qk_arena_strndup(&s->arena, b.s, b.len));
+	}
+	return NULL;
+}
+
 const char *qk_taskpolicy_problem(struct qk_taskspec *s, const struct qk_task *t)
 {
 	const struct qk_declared *d = &t->target->qk;
@@ -384,7 +395,7 @@ const char *qk_taskpolicy_problem(struct qk_taskspec *s, const struct qk_task *t
 				why);
 		qk_vec_push(&s->scratch, path);
 	}
-	return NULL;
+	return warm_problem(s, t);
 }
 
 /* A scratch directory of this run and the task it is of. */
