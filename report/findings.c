@@ -226,6 +226,8 @@ static void judge_read(struct judging *jd, struct qk_report_task *to, const stru
 		return;
 	if (j->read.answer == QK_ALLOWED)
 		return;
+	if (t->req.mode == QK_MODE_ENFORCE && (kind == QK_KIND_MANIFEST || kind == QK_KIND_TOOLCHAIN))
+		kind = QK_KIND_READ; /* a refusal is one whatever was refused */
 	if (kind == QK_KIND_UNKEYED && is_left_written(e) && j->write.answer != QK_ALLOWED)
 		return; /* listed once, as written */
 	add_read(jd, to, t, kind, e->path);
