@@ -9,7 +9,7 @@
 
 enum {
 	QK_FIXES_NAMES = 64, /* more names than that and a rule takes globs, by QK_INPUTS */
-	QK_FIXES_GLOBS = 16, /* for a Makefile or a project.json to hold */
+	QK_FIXES_GLOBS = 8,  /* in place of names, as many as a text shows */
 };
 
 /* The fields of project.json that fixes are for; NULL ends them. */
