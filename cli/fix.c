@@ -177,14 +177,54 @@ static char *makefile_of(const struct fixing *f, const char *directory)
 	return NULL;
 }
 
+/* line: with its end. */
 static bool has_line(const struct qk_buf *text, const char *line)
 {
-	size_t n = strlen(line);
-
-	for (const char *s = text->s; (s = strstr(s, line)); s += n)
-		if ((s == text->s || s[-1] == '\n') && (!s[n] || s[n] == '\n'))
+	for (const char *s = text->s; (s = strstr(s, line)); s += strlen(line))
+		if (s == text->s || s[-1] == '\n')
 			return true;
 	return false;
+}
+
+static const char mark[] = "\n# What qk fix added.\n";
+
+/* True if a rule with two colons has the target, n bytes as a makefile spells it, among its own. */
+static bool has_two_colons(const struct qk_buf *text, const char *target, size_t n)
+{
+	for (const char *line = text->s, *end; *line; line = end + (*end == '\n')) {
+		const char *colon = strstr(line, "::");
+
+		end = line + strcspn(line, "\n");
+		if (*line == '\t' || !colon || colon > line + strcspn(line, "=#\n"))
+			continue;
+		for (const char *s = line; s + n <= colon; s++)
+			if (!strncmp(s, target, n) && (s == line || s[-1] == ' ') &&
+				(s + n == colon || s[n] == ' '))
+				return true;
+	}
+	return false;
+}
+
+/*
+ * A rule as the makefile can take it: a target with two colons cannot get prerequisites by a rule
+ * with one, but a variable it can.
+ */
+static void add_rule(struct qk_buf *out, const struct qk_buf *text, const char *rule)
+{
+	const char *colon = strstr(rule, ": ");
+
+	if (strstr(rule, " += ") || !colon || !has_two_colons(text, rule, (size_t)(colon - rule))) {
+		qk_buf_addf(out, "%s\n", rule);
+		return;
+	}
+	qk_buf_addf(out, "%.*s: QK_INPUTS += ", (int)(colon - rule), rule);
+	for (const char *s = colon + 2; *s; s++) {
+		bool quoted = *s == '\\' && s[1];
+
+		qk_buf_addch(out, quoted ? '?' : *s); /* one word: what matches the byte stands for it */
+		s += quoted;
+	}
+	qk_buf_addch(out, '\n');
 }
 
 static int fix_target(struct fixing *f, const struct qk_json *fix)
@@ -193,7 +233,7 @@ static int fix_target(struct fixing *f, const struct qk_json *fix)
 	const char *directory = ".";
 	qk_autofree char *name = NULL;
 	struct qk_patch *patch;
-	bool begun = false;
+	qk_autobuf struct qk_buf rule = QK_BUF_INIT;
 	int r = qk_json_get_strings(fix, "rules", &rules, f->err);
 
 	if (!r)
@@ -205,12 +245,15 @@ static int fix_target(struct fixing *f, const struct qk_json *fix)
 		return qk_fail(f->err, -ENOENT, "'%s': no makefile there", directory);
 	r = qk_patches_file(&f->patches, name, &patch, f->err);
 	for (uint32_t i = 0; i < rules->n && !r; i++) {
-		if (has_line(&patch->text, rules->items[i]->s))
+		qk_buf_reset(&rule);
+		add_rule(&rule, &patch->old, rules->items[i]->s);
+		if (has_line(&patch->text, rule.s))
 			continue;
-		begun = patch->text.len != patch->old.len;
 		if (patch->text.len && patch->text.s[patch->text.len - 1] != '\n')
 			qk_buf_addch(&patch->text, '\n');
-		qk_buf_addf(&patch->text, "%s%s\n", begun ? "" : "\n# What qk fix added.\n", rules->items[i]->s);
+		if (!strstr(patch->text.s, mark))
+			qk_buf_addstr(&patch->text, mark);
+		qk_buf_addstr(&patch->text, rule.s);
 	}
 	return r;
 }
