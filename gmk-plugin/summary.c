@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LAST_MAX = 16 << 20 }; /* of last.json; beyond, only what mends the findings is left */
+/* Of last.json; beyond, only what mends the findings is left. */
+enum { LAST_MAX = 16 << 20, LAST_FINDINGS = 1 << 16 };
 
 static void leave_graph(void)
 {
@@ -36,9 +37,13 @@ static void leave_last(const struct qk_report *rep)
 	qk_autofree char *path = qk_path_join(qk_plugin.session.state, "last.json");
 	qk_autobuf struct qk_buf json = QK_BUF_INIT;
 	struct qk_err err = QK_ERR_INIT;
+	size_t n = 0;
 
-	qk_json_report(&json, rep);
-	if (json.len > LAST_MAX) {
+	for (size_t i = 0; i < rep->tasks.n; i++)
+		n += rep->tasks.v[i].findings.n;
+	if (n <= LAST_FINDINGS)
+		qk_json_report(&json, rep);
+	if (n > LAST_FINDINGS || json.len > LAST_MAX) {
 		qk_buf_reset(&json);
 		qk_json_report_brief(&json, rep);
 	}
