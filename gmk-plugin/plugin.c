@@ -118,6 +118,7 @@ static int start_new_run(struct qk_err *err)
 	if (ret)
 		return ret;
 	s->state = qk_path_join(s->root, ".qk");
+	s->makefile = qk_gmkx_expand("$(firstword $(MAKEFILE_LIST))");
 	s->cache_dir = qk_store_dir(s->root, qk_plugin.knobs.cache_dir, NULL);
 	ret = qk_rundir_create(s->state, &s->run, &qk_plugin.lock_fd, err);
 	if (!ret)

@@ -133,6 +133,7 @@ void qk_session_release(struct qk_session *s)
 	free(s->state);
 	free(s->run);
 	free(s->cwd);
+	free(s->makefile);
 	free(s->fastlane);
 	free(s->fastlane_note);
 	*s = (struct qk_session){ 0 };

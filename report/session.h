@@ -24,6 +24,7 @@ struct qk_session {
 	char *cache_dir; /* absolute; "" without caching */
 	char *root, *state, *run;
 	char *cwd; /* where the top make started: names in reports are relative to it */
+	char *makefile; /* the first that the top make read, as it was named; NULL elsewhere, not saved */
 };
 
 int qk_session_save(const struct qk_session *s, struct qk_err *err);
