@@ -207,6 +207,7 @@ void qk_plugin_activate(void)
 		export_if_set("QK_RECORD");
 	}
 	define_if_unset("CACHE");
+	define_if_unset("QK_STRICT");
 	qk_summary_register();
 	p->active = true;
 }

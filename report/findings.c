@@ -356,7 +356,7 @@ static void judge_patterns(struct judging *jd, const struct qk_task *t)
 {
 	struct qk_report *rep = jd->rep;
 
-	for (unsigned int l = QK_LIST_INPUTS; l < QK_N_LISTS; l++) {
+	for (unsigned int l = QK_LIST_INPUTS; l <= QK_LIST_ALLOW_WRITE; l++) {
 		for (size_t i = 0; i < t->req.lists[l].n; i++) {
 			const char *entry = t->req.lists[l].v[i];
 			qk_autofree char *path = NULL, *full = NULL;

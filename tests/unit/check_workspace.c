@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "keying/discover.h"
 #include "keying/ignore.h"
+#include "keying/sandboxspec.h"
 #include "keying/workspace.h"
 
 #include <check.h>
@@ -498,6 +499,7 @@ END_TEST
 START_TEST(qk_fields)
 {
 	const struct qk_target *t;
+	const struct qk_sandboxspec *g;
 	struct qk_workspace *ws;
 
 	tree_file("p/project.json", "{\"name\":\"p\",\"qk:top\":1,\"targets\":{"
@@ -508,7 +510,7 @@ START_TEST(qk_fields)
 				    "\"allow\":{\"read\":[\".\"],\"network\":true,\"localBinding\":"
 				    "[3000],\"pty\":true},"
 				    "\"deny\":{\"network\":[\"x.org\"]},\"ignore\":{\"read\":["
-				    "\"y\"],\"wat\":1},\"scrach\":[]},\n"
+				    "\"y\"]},\"scrach\":[]},\n"
 				    "\"qk:ultracache\":{\"mode\":\"record\",\"ignoreReads\":[\"^"
 				    "src/**\"],\"uncheckedOutputs\":[\"u\"],\"m\":1},"
 				    "\"qk:other\":{}},\n"
@@ -516,24 +518,30 @@ START_TEST(qk_fields)
 	ws = load();
 	t = target(ws, "p", "a");
 	ck_assert(t->qk.sandbox_off);
-	ck_assert_ptr_null(t->qk.allow);
+	ck_assert(!t->qk.grants->is_explicit);
 	ck_assert_int_eq(t->qk.ultracache, QK_ULTRACACHE_ON);
 	ck_assert_str_eq(t->qk.warm.v[0], ".cache");
 	ck_assert_ptr_null(t->qk.warm.v[1]);
 	t = target(ws, "p", "b");
-	ck_assert(!t->qk.sandbox_off && t->qk.weaker_when_nested);
+	ck_assert(!t->qk.sandbox_off && t->qk.grants->weaker_when_nested);
 	ck_assert_uint_eq(t->qk.scratch.n, 1);
 	ck_assert_str_eq(t->qk.scratch.v[0], "{projectRoot}/s");
 	ck_assert_uint_eq(t->qk.scratch_at->items[0]->line, 2);
-	check_json(t->qk.allow,
-		"{\"read\":[\".\"],\"network\":true,\"localBinding\":[3000],\"pty\":true}");
-	check_json(t->qk.deny, "{\"network\":[\"x.org\"]}");
+	g = t->qk.grants;
+	ck_assert(g->is_explicit && g->network_open && g->pty && !g->git_config && !g->local_binding);
+	ck_assert_uint_eq(g->read.n, 1);
+	ck_assert_str_eq(g->read.v[0], ".");
+	ck_assert_uint_eq(g->read_at->items[0]->line, 2);
+	ck_assert_uint_eq(g->local_ports.n, 1);
+	ck_assert_str_eq(g->local_ports.v[0], "3000");
+	ck_assert_str_eq(g->deny_network.v[0], "x.org");
+	ck_assert_str_eq(g->ignore_read.v[0], "y");
+	ck_assert_uint_eq(g->write.n + g->network.n + g->ignore_write.n, 0);
 	ck_assert_int_eq(t->qk.ultracache, QK_ULTRACACHE_RECORD);
 	ck_assert_str_eq(t->qk.ignore_reads.v[0], "^src/**");
 	ck_assert_str_eq(t->qk.unchecked_outputs.v[0], "u");
 	check_warned(ws, "p/project.json:1:22: unknown field \"qk:top\"");
-	check_warned(ws, "p/project.json:2:229: unknown field \"qk:sandbox\".scrach");
-	check_warned(ws, "p/project.json:2:217: unknown field \"qk:sandbox\".ignore.wat");
+	check_warned(ws, "p/project.json:2:221: unknown field \"qk:sandbox\".scrach");
 	check_warned(ws, "p/project.json:3:89: unknown field \"qk:ultracache\".m");
 	check_warned(ws, "p/project.json:3:103: unknown field \"qk:other\"");
 	t = target(ws, "p", "c");
@@ -598,6 +606,18 @@ static const struct {
 	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"read\":\".\"}}}}}",
 		"p/project.json:1:62: \"qk:sandbox\".allow.read must be an array of strings, not a "
 		"string" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":[]}}}",
+		"p/project.json:1:45: \"qk:sandbox\" must be false or an object, not an array" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"reed\":[]}}}}}",
+		"p/project.json:1:62: unknown field \"qk:sandbox\".allow.reed" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"deny\":{\"read\":[]}}}}}",
+		"p/project.json:1:61: unknown field \"qk:sandbox\".deny.read" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"deny\":{\"network\":[\"https://x.org\"]}}}}}",
+		"p/project.json:1:65: \"qk:sandbox\".deny.network: 'https://x.org': a host is wanted, not a URL" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"localBinding\":[70000]}}}}}",
+		"p/project.json:1:71: \"qk:sandbox\".allow.localBinding: '70000': a port is a number from 1 to 65535" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"pty\":[]}}}}}",
+		"p/project.json:1:61: \"qk:sandbox\".allow.pty must be true or false, not an array of other things" },
 	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"network\":[1]}}}}}",
 		"p/project.json:1:65: \"qk:sandbox\".allow.network must be an array of strings or "
 		"true or false, "
