@@ -245,7 +245,8 @@ static void no_sibling(const char *target, void *arg)
 }
 
 char *qk_recipe_task_request(
-	const char *target, const char *project, const char *task, size_t n)
+	const char *target, const char *project, const char *task, size_t n,
+	const struct qk_request *grants)
 {
 	qk_autofree char *cwd = getcwd(NULL, 0);
 	struct qk_request r = {
@@ -256,6 +257,12 @@ char *qk_recipe_task_request(
 	if (!cwd)
 		qk_gmkx_fatal("qk: current directory: %s", strerror(errno));
 	fill_in(&r, target, cwd);
+	if (grants) {
+		memcpy(r.lists, grants->lists, sizeof(r.lists));
+		r.is_explicit = r.strict = grants->is_explicit;
+	}
+	if (r.is_explicit && r.mode == QK_MODE_OFF && !qk_plugin.knobs.sandbox_off)
+		qk_plugin_hold(&r);
 	qk_deep_siblings(target, no_sibling, NULL); /* here it can be seen whether the layout fits */
 	return append_request(&r);
 }

@@ -117,7 +117,8 @@ void qk_summary_at_exit(void)
 {
 	struct qk_taskstatuses statuses = { 0 };
 	struct qk_report rep;
-	bool audited = qk_plugin.started && qk_plugin.session.mode != QK_MODE_OFF;
+	bool audited = qk_plugin.started &&
+		(qk_plugin.session.mode != QK_MODE_OFF || qk_plugin.held.run);
 	bool reported = audited || (qk_plugin.started && qk_plugin.session.caching);
 
 	if (qk_plugin.started)
@@ -130,7 +131,9 @@ void qk_summary_at_exit(void)
 	}
 	if (!qk_plugin.started || qk_plugin.top) {
 		if (reported) {
-			qk_report_read(&rep, &qk_plugin.session, qk_taskpart ? qk_taskpart->places : NULL);
+			/* a run that holds but those with grants of their own is told of as theirs */
+			qk_report_read(&rep,
+				qk_plugin.held.run ? &qk_plugin.held : &qk_plugin.session, qk_taskpart ? qk_taskpart->places : NULL);
 			report_findings(&rep);
 		} else {
 			report_nothing();

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	MAX_DOTENV_DIRS = 32,
@@ -48,6 +49,33 @@ static int allow_fd(int ruleset, int fd, uint64_t rights, bool trees_only, bool 
 }
 
 static int allow_path(const struct qk_grants *g, const char *path, enum qk_scope scope,
+	uint64_t rights, struct qk_err *err);
+
+/* Landlock knows no exceptions: a tree with walls in it is granted entry by entry, as it is now. */
+static int allow_around(const struct qk_grants *g, const char *path, const char *rel,
+	uint64_t rights, struct qk_err *err)
+{
+	int fd = qk_open_beneath(g->root_fd, rel, O_RDONLY | O_DIRECTORY, 0), r = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return fd < 0 && !is_nothing(fd) ? qk_fail(err, -fd, "list '%s'", path) : 0;
+	}
+	while (!r && (e = readdir(d))) {
+		qk_autofree char *entry = qk_path_join(path, e->d_name);
+
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
+			!qk_strv_has(&g->policy->walls, entry))
+			r = allow_path(g, entry, QK_TREE, rights, err);
+	}
+	closedir(d);
+	return r;
+}
+
+static int allow_path(const struct qk_grants *g, const char *path, enum qk_scope scope,
 	uint64_t rights, struct qk_err *err)
 {
 	const char *rel = below(g, path);
@@ -59,6 +87,8 @@ static int allow_path(const struct qk_grants *g, const char *path, enum qk_scope
 			return 0;
 		rel = ".";
 	}
+	if (scope == QK_TREE && qk_policy_has_walls(g->policy, path))
+		return allow_around(g, path, rel, rights, err);
 	fd = qk_open_beneath(g->root_fd, rel, O_PATH | O_NOFOLLOW, 0);
 	if (is_nothing(fd))
 		return 0;
@@ -87,7 +117,9 @@ static int allow_glob(const struct qk_grants *g, const char *pattern, uint64_t r
 	/* what cannot be listed grants nothing */
 	(void)qk_glob_walk(text, &found, NULL);
 	for (size_t i = 0; !r && i < found.n; i++)
-		r = allow_path(g, found.v[i], n ? QK_TREE : QK_EXACT, rights, err);
+		if (!g->policy->closed ||
+			qk_policy_judge(g->policy, found.v[i], QK_READ).answer == QK_ALLOWED)
+			r = allow_path(g, found.v[i], n ? QK_TREE : QK_EXACT, rights, err);
 	return r;
 }
 
@@ -169,7 +201,7 @@ int qk_grants_workspace(const struct qk_grants *g, struct qk_err *err)
 		else
 			r = allow_path(g, rule->path, rule->scope, rights, err);
 	}
-	return r ? r : allow_names(g, err);
+	return r || g->policy->closed ? r : allow_names(g, err);
 }
 
 /* True if nothing but directories and writable files lies in dir. Counts entries down from *left. */
