@@ -84,6 +84,8 @@ static void add_write(struct judging *jd, struct qk_report_task *to, const struc
 {
 	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
 
+	if (qk_declare_ignores_write(&t->req, path))
+		return;
 	if (t->req.task)
 		qk_fix_field(&fix, &t->req, "outputs", path);
 	else

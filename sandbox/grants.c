@@ -268,8 +268,23 @@ int qk_grants_trees(const struct qk_grants *g, const struct qk_strv *paths, stru
 	return r;
 }
 
-/* Grants everything on the entries of one directory but `skip`. */
-static int allow_beside(int ruleset, int dirfd, const char *skip, uint64_t handled)
+/* A hidden path at (0) or beneath (1) path; -1: neither. */
+static int hides(const struct qk_strv *hidden, const char *path)
+{
+	int found = -1;
+
+	for (size_t i = 0; i < hidden->n && found; i++)
+		if (qk_path_under(hidden->v[i], path))
+			found = strcmp(hidden->v[i], path) != 0;
+	return found;
+}
+
+/*
+ * Grants everything on the entries of one directory (path, "" for /) but `skip` and what is hidden;
+ * what holds something hidden is granted entry by entry.
+ */
+static int allow_beside(int ruleset, int dirfd, const char *path, const char *skip,
+	const struct qk_strv *hidden, uint64_t handled)
 {
 	struct dirent *e;
 	DIR *d = fdopendir(dirfd);
@@ -282,10 +297,22 @@ static int allow_beside(int ruleset, int dirfd, const char *skip, uint64_t handl
 	}
 	while (!r && (e = readdir(d))) {
 		qk_autofd int fd = -1;
+		qk_autofree char *entry = NULL;
+		int inner;
 
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, skip) ||
 			e->d_type == DT_LNK)
 			continue;
+		entry = hidden->n ? qk_asprintf("%s/%s", path, e->d_name) : NULL;
+		inner = entry ? hides(hidden, entry) : -1;
+		if (!inner)
+			continue;
+		if (inner > 0) {
+			int below = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+			r = below < 0 ? 0 : allow_beside(ruleset, below, entry, "", hidden, handled);
+			continue;
+		}
 		fd = openat(dirfd, e->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0 && errno != EMFILE && errno != ENFILE && errno != ENOMEM)
 			continue; /* gone meanwhile, or not ours to enter */
@@ -295,15 +322,18 @@ static int allow_beside(int ruleset, int dirfd, const char *skip, uint64_t handl
 	return r;
 }
 
-int qk_grants_outside(int ruleset, const char *root, uint64_t handled, struct qk_err *err)
+int qk_grants_outside(
+	int ruleset, const struct qk_policy *policy, uint64_t handled, struct qk_err *err)
 {
+	const char *root = policy->root;
+	qk_autobuf struct qk_buf here = QK_BUF_INIT;
 	qk_autofree char *way = qk_strdup(root + 1);
 	qk_autofd int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	for (char *s = way, *c; (c = strsep(&s, "/")) && *c;) {
 		int next, list = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		/* a directory that may be passed but not listed: what is in it cannot be named */
-		int r = list < 0 ? 0 : allow_beside(ruleset, list, c, handled);
+		int r = list < 0 ? 0 : allow_beside(ruleset, list, here.s, c, &policy->hidden, handled);
 
 		if (r)
 			return qk_fail(err, -r, "landlock rules beside '%s' on the way to '%s'", c, root);
@@ -312,6 +342,7 @@ int qk_grants_outside(int ruleset, const char *root, uint64_t handled, struct qk
 			return qk_fail(err, errno, "open '%s' on the way to '%s'", c, root);
 		close(dir);
 		dir = next;
+		qk_buf_addf(&here, "/%s", c);
 	}
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/fdio.h"
 #include "base/path.h"
 #include "sandbox/grants.h"
+#include "sandbox/hide.h"
 #include "sandbox/landlock.h"
 #include "sandbox/layer.h"
 #include "sandbox/lift.h"
@@ -226,7 +227,7 @@ static int command_ruleset(struct qk_walls *w, const char *cwd, struct qk_err *e
 		r = qk_grants_trees(&g, &open_trees, err);
 	}
 	if (!r)
-		r = qk_grants_outside(g.ruleset, w->policy->root, handled, err);
+		r = qk_grants_outside(g.ruleset, w->policy, handled, err);
 	if (r) {
 		close(g.ruleset);
 		return r;
@@ -265,6 +266,8 @@ static int enter_overlay(struct qk_walls *w, const char *cwd, struct qk_err *err
 			return ruleset;
 	}
 	r = mount_all(w, ruleset, err);
+	if (!r)
+		r = qk_hide(w->policy, err);
 	return r || held ? r : command_ruleset(w, cwd, err);
 }
 

@@ -168,9 +168,14 @@ static void add_walls(struct granting *g)
 	qk_vec_push(&g->s->walls, qk_arena_strdup(&g->s->arena, git));
 	qk_vec_push(&g->s->walls, qk_arena_strdup(&g->s->arena, own_git));
 	if (g->grants->git_config) {
-		qk_autofree char *config = qk_path_join(git, "config");
+		/* git writes a lock beside it and renames it; HEAD tells it that this is a repository */
+		static const char *const files[] = { "config", "config.lock", "HEAD" };
 
-		rule(g, config, QK_EXACT, QK_READ | QK_WRITE, QK_BY_GRANT);
+		for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+			qk_autofree char *path = qk_path_join(git, files[i]);
+
+			rule(g, path, QK_EXACT, i < 2 ? QK_READ | QK_WRITE : QK_READ, QK_BY_GRANT);
+		}
 	}
 }
 
