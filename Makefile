@@ -40,7 +40,9 @@ LEAN := $(shell grep -LE '<(git2|yaml)[./]' $(KEYING))
 LANE := sandbox/fastlane-preload.c sandbox/fastlane-files.c sandbox/fastlane-exec.c
 SANDBOX_SRC := $(filter-out $(LANE),$(call SRC,sandbox))
 REPORT := $(call SRC,report)
-RUNNER := $(call SRC,runner)
+# malloc for musl's; others have a quick one, sanitizers their own.
+HEAP := runner/heap.c
+RUNNER := $(filter-out $(if $(MUSL),,$(HEAP)),$(call SRC,runner))
 PLUGIN := $(call SRC,gmk-plugin)
 WORKSPACE := $(call SRC,gmk-plugin/tasks) gmk-plugin/gmkx.c
 CLI := $(call SRC,cli)
@@ -136,7 +138,7 @@ $(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE) report/keepers.c) gm
 
 # The verbs and the runner without main, so that unit tests can have parts of them.
 $O/libqk-cli.a: $(call OBJ,$(filter-out cli/main.c,$(CLI)))
-$O/libqk-runner.a: $(call OBJ,$(filter-out runner/sh.c,$(RUNNER)))
+$O/libqk-runner.a: $(call OBJ,$(filter-out runner/sh.c $(HEAP),$(RUNNER)))
 $O/libqk-cli.a $O/libqk-runner.a:
 	$(call SAY,AR,$@)
 	@rm -f $@

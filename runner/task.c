@@ -6,6 +6,7 @@
 #include "report/declare.h"
 #include "report/result.h"
 #include "runner/env.h"
+#include "runner/lanes.h"
 #include "runner/recipe-cache.h"
 #include "runner/scratch.h"
 #include "runner/shell.h"
@@ -301,7 +302,6 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	struct qk_run_spec spec = {
 		.recorder = (enum qk_recorder_kind)r->recorder,
 		.tmpdir = r->run,
-		.fastlane = r->fastlane,
 		.end_leftovers = r->mode == QK_MODE_ENFORCE,
 		.policy = &t.policy,
 	};
@@ -334,6 +334,8 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	}
 	spec.argv = t.argv.v;
 	spec.envp = t.env.v;
+	if (qk_lanes_worth(r->run, line))
+		spec.fastlane = r->fastlane;
 	qk_recipe_cache_begin(&cache, &spec);
 	if (!cache.record) /* for the cache all counts */
 		qk_strv_push(&t.result.trace.roots, r->root);
@@ -351,6 +353,8 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	take_new_depfiles(&t);
 	if (spec.walls)
 		settle(&t, &ran, &status);
+	if (r->fastlane)
+		qk_lanes_learn(r->run, line, spec.fastlane, &ran);
 	qk_recipe_cache_finish(&cache, &t.policy, status);
 	qk_result_judge(&t.result, &t.policy);
 	status = qk_strict_status(r, &t.result, status);

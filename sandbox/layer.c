@@ -4,19 +4,30 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const char *const parts[] = { "upper", "work", "hidden" };
 static const char *const more[] = { "own", "slots" }; /* see own.h, slots.h */
+
+/* As getdents64(2) has it. */
+struct entry {
+	uint64_t d_ino;
+	int64_t d_off;
+	unsigned short d_reclen;
+	unsigned char d_type;
+	char d_name[];
+};
 
 static int open_dir(int fd, const char *name)
 {
@@ -41,48 +52,41 @@ static int make_like_root(int fd, int lower_fd)
 	return futimens(fd, times) ? -errno : 0;
 }
 
+/* "." and ".." alone; one look is enough, as a third name would find room in it too. */
 static bool is_empty(int parent, const char *name)
 {
-	int fd = open_dir(parent, name), n = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	_Alignas(8) char buf[3 * (sizeof(struct entry) + NAME_MAX + 1)];
+	qk_autofd int fd = open_dir(parent, name);
+	long n = fd < 0 ? -1 : syscall(SYS_getdents64, fd, buf, sizeof(buf));
+	int entries = 0;
 
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return false;
+	for (long at = 0; at < n; entries++) {
+		unsigned short len;
+
+		memcpy(&len, buf + at + offsetof(struct entry, d_reclen), sizeof(len));
+		at += len;
 	}
-	while (n < 3 && readdir(d))
-		n++;
-	closedir(d);
-	return n == 2;
+	return entries == 2;
+}
+
+static const char *spare_name(char name[32], unsigned int number)
+{
+	snprintf(name, 32, "spare.%u", number % QK_LAYER_STOCK);
+	return name;
 }
 
 /*
- * Puts a spare in the place of a layer that is not there yet. False if there is none, or not enough
- * of them: ext4 passes over inodes freed within the last half minute, one by one, when it looks for
- * a new one, and every overlay mount makes and frees a handful in its work directory. A stock of
- * layers in different block groups (see spread()), taken in turn, keeps that search short.
+ * Puts a spare in the place of a layer that is not there yet. False if there is none by a number
+ * taken at random: the more are there, the likelier it is one. ext4 passes over inodes freed within
+ * the last half minute, one by one, when it looks for a new one, and every overlay mount makes and
+ * frees a handful in its work directory. A stock of layers in different block groups (see
+ * spread()), taken in turn, keeps that search short.
  */
 static bool take_spare(int parent, const char *name)
 {
-	int fd = open_dir(parent, "."), n = 0;
-	char names[QK_LAYER_STOCK][NAME_MAX + 1];
-	struct dirent *e;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	char spare[32];
 
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return false;
-	}
-	while (n < QK_LAYER_STOCK && (e = readdir(d)))
-		if (!strncmp(e->d_name, "spare.", 6))
-			snprintf(names[n++], sizeof(names[0]), "%s", e->d_name);
-	closedir(d);
-	for (int i = 0, at = (int)getpid(); n == QK_LAYER_STOCK && i < n; i++)
-		if (!renameat(parent, names[(at + i) % n], parent, name))
-			return true;
-	return false;
+	return !renameat(parent, spare_name(spare, (unsigned int)getpid()), parent, name);
 }
 
 /* Asks ext4 to put the directories made in this one into block groups of their own. */
@@ -167,14 +171,25 @@ void qk_layer_clear(struct qk_layer *l)
 		(void)qk_remove_tree(l->fd, more[i]);
 }
 
+/* No layer is renamed over another: each holds something. */
+static bool make_spare(const struct qk_layer *l)
+{
+	char spare[32];
+
+	for (unsigned int i = 0; i < QK_LAYER_STOCK; i++) {
+		spare_name(spare, (unsigned int)getpid() + i);
+		if (!renameat(l->parent, qk_path_base(l->path), l->parent, spare))
+			return true;
+		if (errno != ENOTEMPTY && errno != EEXIST)
+			break;
+	}
+	return false;
+}
+
 void qk_layer_retire(struct qk_layer *l)
 {
-	char name[32];
-
-	snprintf(name, sizeof(name), "spare.%d", (int)getpid());
 	(void)unlinkat(l->fd, "own", 0);
-	if (!is_empty(l->fd, "upper") || !is_empty(l->fd, "hidden") ||
-		renameat(l->parent, qk_path_base(l->path), l->parent, name))
+	if (!is_empty(l->fd, "upper") || !is_empty(l->fd, "hidden") || !make_spare(l))
 		qk_layer_clear(l);
 }
 

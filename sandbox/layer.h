@@ -3,9 +3,8 @@
  * to cover the state directory with; in an inner overlay own and slots/ (own.h, slots.h). It is opened once and used by descriptor.
  *
  * Making and removing these directories costs as much as mounting. So a layer in which nothing is
- * left may become a spare: it is renamed to spare.PID beside its place, and the next layer that is
- * opened there takes it over by another rename, which only one taker can win, once there is a stock
- * of them.
+ * left may become a spare: it is renamed to spare.NUMBER beside its place, and a layer that is
+ * opened there later takes it over by another rename, which only one taker can win.
  */
 #ifndef QK_SANDBOX_LAYER_H
 #define QK_SANDBOX_LAYER_H
@@ -14,7 +13,7 @@
 
 #include <stdbool.h>
 
-enum { QK_LAYER_STOCK = 48 }; /* spares that are kept before the first is used again */
+enum { QK_LAYER_STOCK = 48 }; /* spares that are kept */
 
 struct qk_layer {
 	char *path;  /* absolute */

@@ -180,12 +180,14 @@ int qk_namespace_drop(const char **ret_step)
 
 	/* past the last capability the kernel knows, the call fails: nothing to drop there */
 	for (int cap = 0; cap < 64; cap++) {
-		if (keep & UINT64_C(1) << cap || prctl(PR_CAPBSET_READ, cap, 0, 0, 0) <= 0)
+		if (keep & UINT64_C(1) << cap || !prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
 			continue;
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0)) {
-			*ret_step = "drop capabilities from the bounding set";
-			return -errno;
-		}
+		if (errno == EINVAL)
+			break;
+		if (!prctl(PR_CAPBSET_READ, cap, 0, 0, 0))
+			continue; /* it was not there */
+		*ret_step = "drop capabilities from the bounding set";
+		return -errno;
 	}
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)) {
 		*ret_step = "clear ambient capabilities";

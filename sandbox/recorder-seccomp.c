@@ -1,6 +1,5 @@
 #include "sandbox/recorder-seccomp.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -30,173 +29,12 @@
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
 
-enum { PATH_BYTES = 4096, FIRST_BYTES = 256, PAGE = 4096 };
-
-static void emit(struct qk_seccomp *s, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
-{
-	s->filter[s->filter_n++] = (struct sock_filter)BPF_JUMP(code, k, yes, no);
-}
-
-static void emit_load(struct qk_seccomp *s, size_t offset)
-{
-	emit(s, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
-}
-
-static void emit_return(struct qk_seccomp *s, uint32_t what)
-{
-	emit(s, BPF_RET | BPF_K, what, 0, 0);
-}
-
-/* The low word of the first argument: what is tested in it fits. */
-static size_t first_arg(void)
-{
-	bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-
-	return offsetof(struct seccomp_data, args) + (big ? 4 : 0);
-}
-
-/* A call by one of its numbers. */
-struct numbered {
-	uint32_t nr;
-	const struct qk_call *call;
-};
-
-static int by_number(const void *a, const void *b)
-{
-	const struct numbered *x = a, *y = b;
-
-	return x->nr < y->nr ? -1 : x->nr > y->nr;
-}
-
-static size_t collect(const struct qk_seccomp *s, size_t column, struct numbered *list)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < qk_calls_n; i++) {
-		const struct qk_call *c = &qk_calls[i];
-		int16_t nr = *(const int16_t *)(const void *)((const char *)c + column);
-
-		if (c->op == QK_CALL_FORBID && !s->lane)
-			continue;
-		if (nr != QK_NO_NR && (c->when != QK_CALL_LOOKUPS || s->trace->lookups))
-			list[n++] = (struct numbered){ (uint32_t)nr, c };
-	}
-	return n;
-}
-
-/* Whether the fast lane's library makes such calls. */
-static bool goes_by_lane(const struct qk_seccomp *s, const struct qk_call *c)
-{
-	return s->lane && (c->op == QK_CALL_OPEN || c->op == QK_CALL_LOOK ||
-				  c->op == QK_CALL_LOOK_LINK || c->op == QK_CALL_READLINK);
-}
-
-/*
- * From the library it is allowed, from elsewhere it is told. Where a call comes from is asked only
- * of these numbers: calls that are allowed whatever else they are, the kernel does not filter.
- */
-static void emit_by_lane(struct qk_seccomp *s, const struct numbered *c)
-{
-	size_t from = offsetof(struct seccomp_data, instruction_pointer);
-
-	emit(s, BPF_JMP | BPF_JEQ | BPF_K, c->nr, 0, 7);
-	emit_load(s, from + 4);
-	emit(s, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 4);
-	emit_load(s, from);
-	emit(s, BPF_ALU | BPF_AND | BPF_K, QK_LANE_WINDOW, 0, 0);
-	emit(s, BPF_JMP | BPF_JEQ | BPF_K, QK_LANE_AT, 0, 1);
-	emit_return(s, SECCOMP_RET_ALLOW);
-	emit_return(s, SECCOMP_RET_USER_NOTIF);
-}
-
-static void emit_call(struct qk_seccomp *s, const struct numbered *c)
-{
-	switch (c->call->when) {
-	case QK_CALL_ALWAYS:
-	case QK_CALL_LOOKUPS:
-		if (goes_by_lane(s, c->call)) {
-			emit_by_lane(s, c);
-			break;
-		}
-		emit(s, BPF_JMP | BPF_JEQ | BPF_K, c->nr, 0, 1);
-		emit_return(s, c->call->op == QK_CALL_REFUSED ? SECCOMP_RET_ERRNO | ENOSYS
-							      : SECCOMP_RET_USER_NOTIF);
-		break;
-	case QK_CALL_IF_BITS:
-	case QK_CALL_IF_EQUAL:
-		emit(s, BPF_JMP | BPF_JEQ | BPF_K, c->nr, 0, 4);
-		emit_load(s, first_arg());
-		emit(s, BPF_JMP | (c->call->when == QK_CALL_IF_BITS ? BPF_JSET : BPF_JEQ) | BPF_K,
-			c->call->bits, 0, 1);
-		emit_return(s, SECCOMP_RET_USER_NOTIF);
-		emit_return(s, SECCOMP_RET_ALLOW);
-		break;
-	}
-}
-
-/*
- * A decision tree over the number already loaded. When a filter is installed the kernel tries it on
- * every number there is, to know those it always allows: a list of comparisons made that the
- * dearest part of starting a command.
- */
-static void emit_tree(struct qk_seccomp *s, const struct numbered *list, size_t n)
-{
-	size_t half = n / 2, at = s->filter_n;
-
-	if (n <= 2) {
-		for (size_t i = 0; i < n; i++)
-			emit_call(s, &list[i]);
-		emit_return(s, SECCOMP_RET_ALLOW);
-		return;
-	}
-	emit(s, BPF_JMP | BPF_JGE | BPF_K, list[half].nr, 0, 0);
-	emit_tree(s, list, half);
-	assert(s->filter_n - at - 1 <= UINT8_MAX);
-	s->filter[at].jt = (uint8_t)(s->filter_n - at - 1);
-	emit_tree(s, list + half, n - half);
-}
-
-/* An entry whose architecture we have no numbers for tells everything, and is marked lost. */
-static void compile(struct qk_seccomp *s)
-{
-	struct numbered *list = qk_alloc((qk_calls_n + 2) * sizeof(*list));
-	size_t n = collect(s, offsetof(struct qk_call, native), list), at;
-
-	s->filter = qk_alloc(2 * 10 * (qk_calls_n + 2) * sizeof(*s->filter));
-	emit_load(s, offsetof(struct seccomp_data, arch));
-#if defined(__x86_64__)
-	for (size_t i = 0; i < qk_calls_n; i++) /* x32 has numbers of its own for these */
-		if (qk_calls[i].x32 != qk_calls[i].native)
-			list[n++] = (struct numbered){ (uint32_t)qk_calls[i].x32, &qk_calls[i] };
-	qsort(list, n, sizeof(*list), by_number);
-	emit(s, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 3, 0);
-	emit(s, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_I386, 1, 0);
-	emit_return(s, SECCOMP_RET_USER_NOTIF);
-	at = s->filter_n;
-	emit(s, BPF_JMP | BPF_JA, 0, 0, 0); /* too far for a conditional jump */
-	emit_load(s, offsetof(struct seccomp_data, nr));
-	emit(s, BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)QK_X32_BIT, 0, 0);
-	emit_tree(s, list, n);
-	s->filter[at].k = (uint32_t)(s->filter_n - at - 1);
-	emit_load(s, offsetof(struct seccomp_data, nr));
-	n = collect(s, offsetof(struct qk_call, compat), list);
-	qsort(list, n, sizeof(*list), by_number);
-	emit_tree(s, list, n);
-#else
-	(void)at;
-	qsort(list, n, sizeof(*list), by_number);
-	emit(s, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_AARCH64, 1, 0);
-	emit_return(s, SECCOMP_RET_USER_NOTIF);
-	emit_load(s, offsetof(struct seccomp_data, nr));
-	emit_tree(s, list, n);
-#endif
-	free(list);
-}
+enum { PATH_BYTES = 4096, FIRST_BYTES = 256, PAGE = 4096, LOADER_OPENS = 4 };
 
 void qk_seccomp_init(struct qk_seccomp *s, struct qk_trace *trace, struct qk_fastlane *lane)
 {
 	*s = (struct qk_seccomp){ .listener = -1, .trace = trace, .lane = lane };
-	compile(s);
+	qk_filter_compile(&s->filter, trace->lookups, lane);
 	qk_witness_init(&s->witness, trace);
 }
 
@@ -205,13 +43,12 @@ void qk_seccomp_release(struct qk_seccomp *s)
 	if (s->listener >= 0)
 		close(s->listener);
 	qk_witness_release(&s->witness);
-	free(s->filter);
-	*s = (struct qk_seccomp){ .listener = -1 };
+	s->listener = -1;
 }
 
 int qk_seccomp_install(const struct qk_seccomp *s)
 {
-	struct sock_fprog prog = { s->filter_n, s->filter };
+	struct sock_fprog prog = { s->filter.n, (struct sock_filter *)s->filter.v };
 	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_SPEC_ALLOW |
 			      SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
 
@@ -372,6 +209,8 @@ static int record(struct qk_seccomp *s, const struct seccomp_notif *n, uint64_t 
 		return -1;
 	}
 	d.op = c->op;
+	s->by_lane += qk_filter_by_lane(c);
+	s->programs += d.op == QK_CALL_EXEC;
 	if (s->lane && (d.op == QK_CALL_FORBID || d.op == QK_CALL_VIEW))
 		qk_fastlane_close(s->lane);
 	if (d.op == QK_CALL_FORBID)
@@ -496,6 +335,14 @@ void qk_seccomp_serve(struct qk_seccomp *s)
 		hand_over(s->listener, &n, fd, flags & O_CLOEXEC);
 	else
 		let_go_on(s->listener, &n);
+}
+
+/* What a program's start opens, its loader does, which never goes by the lane. */
+unsigned long qk_seccomp_for_lane(const struct qk_seccomp *s)
+{
+	unsigned long loaders = LOADER_OPENS * s->programs;
+
+	return s->by_lane > loaders ? s->by_lane - loaders : 0;
 }
 
 void qk_seccomp_finish(struct qk_seccomp *s)

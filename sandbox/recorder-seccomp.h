@@ -9,20 +9,20 @@
 #include "base/err.h"
 #include "sandbox/doorman.h"
 #include "sandbox/fastlane.h"
+#include "sandbox/filter.h"
 #include "sandbox/trace.h"
 #include "sandbox/witness.h"
 
-#include <linux/filter.h>
 #include <stdbool.h>
 
 struct qk_seccomp {
-	struct sock_filter *filter;
-	unsigned short filter_n;
+	struct qk_filter filter;
 	int listener; /* -1 before the start and after the end */
 	struct qk_trace *trace;
 	struct qk_witness witness;
 	struct qk_fastlane *lane;   /* borrowed; NULL: none */
 	struct qk_doorman *doorman; /* borrowed; NULL: nobody acts for the task */
+	unsigned long by_lane, programs; /* calls told that the lane's library could make; execs */
 	bool view_watched;       /* some process tried to change what paths mean */
 	unsigned long long view; /* then: our mount namespace */
 };
@@ -45,6 +45,9 @@ void qk_seccomp_start(struct qk_seccomp *s, int listener);
 
 /* Takes and answers one notification, once the listener polls readable. */
 void qk_seccomp_serve(struct qk_seccomp *s);
+
+/* How many of the calls that were told one by one the fast lane might have brought. */
+unsigned long qk_seccomp_for_lane(const struct qk_seccomp *s);
 
 /* The recording is over: takes what has come by the fast lane, and closes it. */
 void qk_seccomp_finish(struct qk_seccomp *s);

@@ -423,8 +423,10 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	signals_restore(&signals);
 	qk_spawn_release(&s);
 	ret->by_lane = lane.events;
-	if (r.seccomp)
+	if (r.seccomp) {
+		ret->for_lane = qk_seccomp_for_lane(&seccomp);
 		qk_seccomp_release(r.seccomp);
+	}
 	qk_fastlane_release(&lane);
 	if (attended)
 		qk_doorman_release(&doorman);

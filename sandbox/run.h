@@ -43,6 +43,7 @@ struct qk_run_result {
 	int status;           /* as from waitpid(2), of the command itself */
 	int exec_errno;       /* the command could not be executed: why; status is then 127 or 126 << 8 */
 	unsigned long by_lane; /* events that came by the fast lane; 0 also where it did not work */
+	unsigned long for_lane; /* events told one by one that it might have brought (run without it) */
 	bool interrupted;     /* this process was sent SIGINT, SIGTERM, SIGHUP or SIGQUIT meanwhile */
 	struct qk_strv left;  /* processes left running: "sleep 1000 (pid 123)" */
 };

@@ -1,6 +1,7 @@
 #include "sandbox/walls.h"
 
 #include "base/fdio.h"
+#include "base/newcalls.h"
 #include "base/path.h"
 #include "sandbox/grants.h"
 #include "sandbox/hide.h"
@@ -8,7 +9,7 @@
 #include "sandbox/layer.h"
 #include "sandbox/lift.h"
 #include "sandbox/namespace.h"
-#include "base/newcalls.h"
+#include "sandbox/onecpu.h"
 #include "sandbox/outputs.h"
 #include "sandbox/overlay.h"
 #include "sandbox/settle.h"
@@ -303,8 +304,12 @@ static int enter(struct qk_walls *w, struct qk_err *err)
 
 int qk_walls_enter(struct qk_walls *w, struct qk_err *err)
 {
-	int r = enter(w, err);
+	struct qk_onecpu here;
+	int r;
 
+	qk_onecpu_begin(&here); /* namespaces and mounts are made by children that we wait for */
+	r = enter(w, err);
+	qk_onecpu_end(&here);
 	if (r)
 		qk_walls_release(w);
 	return r;
