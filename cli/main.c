@@ -13,6 +13,7 @@ static const struct qk_part_of_verb verbs[] = {
 	{ "show", qk_verb_show, "show projects, tasks, a target's declaration, a task's key" },
 	{ "doctor", qk_verb_doctor, "look for what is wrong with the workspace and this host" },
 	{ "info", qk_verb_info, "versions, the workspace, its cache, what this host gives" },
+	{ "last", qk_verb_last, "what the last run found, and what would mend it" },
 	{ "cache", qk_verb_cache, "where the cache is; make it smaller" },
 };
 

@@ -13,6 +13,7 @@ int qk_verb_run_many(int argc, char **argv);
 int qk_verb_show(int argc, char **argv);
 int qk_verb_doctor(int argc, char **argv);
 int qk_verb_info(int argc, char **argv);
+int qk_verb_last(int argc, char **argv);
 int qk_verb_cache(int argc, char **argv);
 
 /* The parts of qk show that have a file of their own. */

@@ -40,7 +40,7 @@ _qk()
 		[[ ${words[i]} == -- ]] && return # what follows is for make
 	done
 	if ((${#words[@]} == 2)); then
-		_qk_reply "$cur" run run-many show doctor info cache help --help --version
+		_qk_reply "$cur" run run-many show doctor info last cache help --help --version
 		return
 	fi
 	case $prev in
@@ -90,6 +90,7 @@ _qk()
 		fi
 		;;
 	doctor) _qk_reply "$cur" --json --strict --help ;;
+	last) _qk_reply "$cur" --failed --format --help ;;
 	info) _qk_reply "$cur" --format --json --help ;;
 	cache)
 		if ((${#words[@]} == 3)); then
@@ -98,7 +99,7 @@ _qk()
 			_qk_reply "$cur" --size --help
 		fi
 		;;
-	help) _qk_reply "$cur" run run-many show doctor info cache ;;
+	help) _qk_reply "$cur" run run-many show doctor info last cache ;;
 	esac
 }
 
