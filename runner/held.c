@@ -81,6 +81,7 @@ static int prepare_walls(struct holding *o, size_t i, struct qk_err *err)
 	const struct qk_request *r = o->h->req;
 	static const char *const temporary[] = { "TMPDIR", "TMP", "TEMP" };
 	const char *tmpdir;
+	int ret;
 
 	if (r->backend == QK_BACKEND_NONE)
 		return qk_fail(err, -ENOSYS, "no sandbox works on this host");
@@ -97,7 +98,12 @@ static int prepare_walls(struct holding *o, size_t i, struct qk_err *err)
 	tmpdir = qk_walls_tmpdir(&o->walls);
 	for (size_t k = 0; tmpdir && k < (o->h->spec->explicit_grants ? 3 : 1); k++)
 		qk_env_set(&o->env, temporary[k], tmpdir);
-	return qk_mkdirs(o->layer, err);
+	ret = qk_mkdirs(o->layer, err);
+	if (ret)
+		return ret;
+	/* Landlock alone: it is the directory for temporary files */
+	return o->h->spec->explicit_grants && chmod(o->layer, 0700)
+		? qk_fail(err, errno, "chmod '%s'", o->layer) : 0;
 }
 
 /* Under enforce the command is not run; under audit it runs all the same, and that is said. */
