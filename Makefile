@@ -143,7 +143,7 @@ $O/libexec/qk/ebpf: $O/obj/sandbox/ebpf/helper.o $O/libqk.a
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
 $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX_SRC) \
-	$(addprefix keying/,request.c storename.c digest.c digestcache.c filehash.c key.c)) gmk-plugin/qk.map
+	$(addprefix keying/,request.c sandboxhost.c storename.c digest.c digestcache.c filehash.c key.c)) gmk-plugin/qk.map
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-z,now \

@@ -13,6 +13,7 @@ int qk_verb_run_many(int argc, char **argv);
 int qk_verb_show(int argc, char **argv);
 int qk_verb_doctor(int argc, char **argv);
 int qk_verb_info(int argc, char **argv);
+int qk_verb_last(int argc, char **argv);
 int qk_verb_cache(int argc, char **argv);
 int qk_verb_fix(int argc, char **argv);
 int qk_verb_why(int argc, char **argv);

@@ -31,7 +31,7 @@ static const struct {
 	{ "0", QK_MODE_OFF },
 };
 
-static enum qk_mode read_mode(void)
+static enum qk_mode read_mode(bool *ret_off)
 {
 	qk_autofree char *v = knob("SANDBOX");
 
@@ -39,7 +39,7 @@ static enum qk_mode read_mode(void)
 		return QK_MODE_OFF;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (!strcmp(v, modes[i].value))
-			return modes[i].mode;
+			return *ret_off = modes[i].mode == QK_MODE_OFF, modes[i].mode;
 	qk_gmkx_fatal("qk: SANDBOX=%s: not audit (or 1), enforce or off", v);
 }
 
@@ -132,10 +132,12 @@ static uint64_t read_cache_limit(void)
 
 void qk_knobs_read(struct qk_knobs *k)
 {
-	bool record_audits;
+	bool record_audits, off = false;
+	enum qk_mode mode = read_mode(&off);
 
 	*k = (struct qk_knobs){
-		.mode = read_mode(),
+		.mode = mode,
+		.sandbox_off = off,
 		.wrap = read_switch("QK_WRAP", true),
 		.no_fastlane = !read_switch("QK_FASTLANE", true),
 		.cache = read_switch("CACHE", true),

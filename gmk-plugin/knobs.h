@@ -11,6 +11,7 @@
 
 struct qk_knobs {
 	enum qk_mode mode;
+	bool sandbox_off; /* SANDBOX = off was said, not only left out */
 	bool wrap;        /* QK_WRAP = no: only $(qk-sandbox ...) commands are tasks */
 	bool no_fastlane; /* QK_FASTLANE = off */
 	bool cache;       /* CACHE; tasks of workspaces */

@@ -168,6 +168,27 @@ void qk_plugin_start(void)
 	}
 }
 
+void qk_plugin_hold(struct qk_request *r)
+{
+	struct qk_session *h = &qk_plugin.held;
+	struct qk_err err = QK_ERR_INIT;
+
+	if (!h->run) {
+		*h = (struct qk_session){ .mode = QK_MODE_ENFORCE,
+			.caching = qk_plugin.session.caching,
+			.root = qk_plugin.session.root,
+			.state = qk_plugin.session.state,
+			.cwd = qk_plugin.session.cwd,
+			.run = qk_plugin.session.run };
+		if (choose(h, &err))
+			qk_gmkx_fatal("qk: %s", err.msg);
+	}
+	r->mode = QK_MODE_ENFORCE;
+	r->recorder = h->recorder;
+	r->backend = h->backend;
+	r->fastlane = h->fastlane && *h->fastlane ? h->fastlane : NULL;
+}
+
 /* Declarations that nobody made are empty, so that --warn-undefined-variables stays quiet. */
 static void define_if_unset(const char *name)
 {
@@ -235,6 +256,7 @@ void qk_plugin_activate(void)
 		export_if_set("QK_RECORD");
 	}
 	define_if_unset("CACHE");
+	define_if_unset("QK_STRICT");
 	qk_summary_register();
 	p->active = true;
 }

@@ -30,6 +30,7 @@ struct qk_plugin {
 	/* from the first recipe on */
 	bool started, top;
 	struct qk_session session;
+	struct qk_session held; /* as if SANDBOX=enforce had been said; .run NULL: not asked for yet */
 	int lock_fd, requests_fd;
 	uint64_t requests_len;
 	struct qk_strv targets; /* those with a request: the graph starts from them */
@@ -45,6 +46,12 @@ char *qk_plugin_run_value(void);
 
 /* Undoes what activating put in the recipes' way. */
 void qk_plugin_give_back(void);
+
+/*
+ * For a task that is held to its grants in a run that holds no other: its mode, and what the host
+ * gives for it, tried when the first such task comes.
+ */
+void qk_plugin_hold(struct qk_request *r);
 
 /* Makes or joins the run. Ends make with a line if that cannot be. */
 void qk_plugin_start(void);

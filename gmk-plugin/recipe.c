@@ -6,6 +6,7 @@
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/plugin.h"
 #include "gmk-plugin/taskpart.h"
+#include "keying/sandboxspec.h"
 #include "report/result.h"
 
 #include <errno.h>
@@ -112,6 +113,37 @@ static bool is_off(const char *target, const char *value)
 	return true;
 }
 
+/* Grants that can be none stop make: what they were to open or close would go unnoticed. */
+static void check_grants(const struct qk_request *r)
+{
+	static const enum qk_list hosts[] = { QK_LIST_ALLOW_NETWORK, QK_LIST_DENY_NETWORK };
+
+	for (size_t k = 0; k < sizeof(hosts) / sizeof(*hosts); k++) {
+		for (size_t i = 0; i < r->lists[hosts[k]].n; i++) {
+			const char *word = r->lists[hosts[k]].v[i];
+			const char *why = qk_sandboxspec_host_problem(word);
+
+			if (why && (hosts[k] == QK_LIST_DENY_NETWORK || strcmp(word, "true")))
+				qk_gmkx_fatal("qk: %s: %s: '%s': %s", r->target,
+					qk_list_variables[hosts[k]], word, why);
+		}
+	}
+	for (size_t i = 0; i < r->lists[QK_LIST_ALLOW].n; i++)
+		if (strcmp(r->lists[QK_LIST_ALLOW].v[i], "pty") &&
+			strcmp(r->lists[QK_LIST_ALLOW].v[i], "git-config"))
+			qk_gmkx_fatal("qk: %s: QK_ALLOW: '%s': not pty or git-config", r->target,
+				r->lists[QK_LIST_ALLOW].v[i]);
+}
+
+static bool is_strict(const char *target, const char *value)
+{
+	if (!*value || !strcmp(value, "0") || !strcmp(value, "off") || !strcmp(value, "no"))
+		return false;
+	if (strcmp(value, "1") && strcmp(value, "on") && strcmp(value, "yes"))
+		qk_gmkx_fatal("qk: %s: QK_STRICT = %s: not on (1, yes) or off (0, no)", target, value);
+	return true;
+}
+
 /* Where each scratch directory was declared, as absolute paths. */
 static struct {
 	struct qk_strv dirs, targets;
@@ -178,7 +210,7 @@ static char *expand_parts(struct qk_strv *parts)
 
 		qk_buf_addf(&text, name ? SEP "$(%s)" : SEP, name);
 	}
-	qk_buf_addstr(&text, SEP "$(strip $(CACHE))");
+	qk_buf_addstr(&text, SEP "$(strip $(CACHE))" SEP "$(strip $(QK_STRICT))");
 	all = qk_gmkx_expand("%s", text.s);
 	for (char *s = all, *part; (part = strsep(&s, SEP));)
 		qk_strv_push(parts, part);
@@ -213,7 +245,8 @@ static void no_sibling(const char *target, void *arg)
 }
 
 char *qk_recipe_task_request(
-	const char *target, const char *project, const char *task, size_t n)
+	const char *target, const char *project, const char *task, size_t n,
+	const struct qk_request *grants)
 {
 	qk_autofree char *cwd = getcwd(NULL, 0);
 	struct qk_request r = {
@@ -224,6 +257,12 @@ char *qk_recipe_task_request(
 	if (!cwd)
 		qk_gmkx_fatal("qk: current directory: %s", strerror(errno));
 	fill_in(&r, target, cwd);
+	if (grants) {
+		memcpy(r.lists, grants->lists, sizeof(r.lists));
+		r.is_explicit = r.strict = grants->is_explicit;
+	}
+	if (r.is_explicit && r.mode == QK_MODE_OFF && !qk_plugin.knobs.sandbox_off)
+		qk_plugin_hold(&r);
 	qk_deep_siblings(target, no_sibling, NULL); /* here it can be seen whether the layout fits */
 	return append_request(&r);
 }
@@ -242,10 +281,11 @@ char *qk_recipe_request(void)
 	cwd = getcwd(NULL, 0);
 	if (!cwd)
 		qk_gmkx_fatal("qk: current directory: %s", strerror(errno));
-	if (parts.n != 5 + QK_N_LISTS)
+	if (parts.n != 6 + QK_N_LISTS)
 		qk_gmkx_fatal("qk: %s: a name or a QK_ variable of this recipe holds the byte 1", target);
 	fill_in(&r, target, cwd);
 	r.off = is_off(target, parts.v[3]);
+	r.strict = is_strict(target, parts.v[5 + QK_N_LISTS]);
 	r.uses_make = uses_make(target);
 	r.caching = caching_of(target, parts.v[4 + QK_N_LISTS]);
 	r.system_reads = qk_plugin.session.system_reads;
@@ -254,6 +294,7 @@ char *qk_recipe_request(void)
 	r.make = parts.v[2];
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		add_words(&r, (enum qk_list)l, parts.v[4 + l]);
+	check_grants(&r);
 	keep_scratches_apart(&r);
 	qk_deep_siblings(target, add_siblings, &r);
 	value = append_request(&r);

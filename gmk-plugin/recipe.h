@@ -4,6 +4,8 @@
 #ifndef QK_GMK_PLUGIN_RECIPE_H
 #define QK_GMK_PLUGIN_RECIPE_H
 
+#include "keying/request.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,9 +15,9 @@
  */
 char *qk_recipe_request(void);
 
-/* Writes the request of a workspace task: its record is the n bytes at task. Allocated. */
-char *qk_recipe_task_request(
-	const char *target, const char *project, const char *task, size_t n);
+/* Writes the request of a workspace task: its record is the n bytes at task (taskpart.h). Allocated. */
+char *qk_recipe_task_request(const char *target, const char *project, const char *task, size_t n,
+	const struct qk_request *grants);
 
 /* True where make only pretends: -n, -q, -t. */
 bool qk_recipe_pretending(void);

@@ -31,7 +31,7 @@ static void leave_graph(void)
 	qk_graph_free(g);
 }
 
-/* What the run found, for `qk fix`: last.json of the state directory, as SANDBOX_REPORT has it. */
+/* What the run found, for `qk fix` and `qk last`: last.json of the state directory, as SANDBOX_REPORT has it. */
 static void leave_last(const struct qk_report *rep)
 {
 	qk_autofree char *path = qk_path_join(qk_plugin.session.state, "last.json");
@@ -132,7 +132,7 @@ static void report_findings(const struct qk_report *rep)
 	fflush(stderr);
 	if (text.len)
 		(void)qk_write_all(STDERR_FILENO, text.s, text.len);
-	if (qk_plugin.session.mode != QK_MODE_OFF)
+	if (qk_plugin.session.mode != QK_MODE_OFF || qk_plugin.held.run)
 		leave_last(rep);
 	if (qk_plugin.knobs.report)
 		write_report(rep);
@@ -142,7 +142,8 @@ void qk_summary_at_exit(void)
 {
 	struct qk_taskstatuses statuses = { 0 };
 	struct qk_report rep;
-	bool audited = qk_plugin.started && qk_plugin.session.mode != QK_MODE_OFF;
+	bool audited = qk_plugin.started &&
+		(qk_plugin.session.mode != QK_MODE_OFF || qk_plugin.held.run);
 	bool reported = audited || (qk_plugin.started && qk_plugin.session.caching);
 
 	if (qk_plugin.started)
@@ -155,7 +156,9 @@ void qk_summary_at_exit(void)
 	}
 	if (!qk_plugin.started || qk_plugin.top) {
 		if (reported) {
-			qk_report_read(&rep, &qk_plugin.session, qk_taskpart ? qk_taskpart->places : NULL);
+			/* a run that holds but those with grants of their own is told of as theirs */
+			qk_report_read(&rep,
+				qk_plugin.held.run ? &qk_plugin.held : &qk_plugin.session, qk_taskpart ? qk_taskpart->places : NULL);
 			report_findings(&rep);
 		} else {
 			report_nothing();

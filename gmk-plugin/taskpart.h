@@ -19,8 +19,12 @@ struct qk_taskhost {
 	const struct qk_knobs *knobs; /* final once all makefiles are read */
 	/* Makes or joins the run. */
 	const struct qk_session *(*start)(void);
-	/* Writes the request of a task; allocated: "requests.PID:OFFSET:LENGTH" below the run. */
-	char *(*request)(const char *target, const char *project, const char *task, size_t n);
+	/*
+	 * Writes the request of a task; allocated: "requests.PID:OFFSET:LENGTH" below the run. grants:
+	 * NULL, or its lists and is_explicit go along.
+	 */
+	char *(*request)(const char *target, const char *project, const char *task, size_t n,
+		const struct qk_request *grants);
 	/* True where make only pretends (-n, -q, -t). */
 	bool (*pretending)(void);
 };

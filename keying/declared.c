@@ -1,80 +1,8 @@
 #include "keying/declared.h"
 
+#include "keying/sandboxspec.h"
+
 #include <string.h>
-
-/* What a grant may be, beside absent. */
-enum shape { STRINGS = 1, PORTS = 2, YES_NO = 4 };
-
-struct grant {
-	const char *key;
-	unsigned int shapes;
-};
-
-static const struct grant allow_keys[] = {
-	{ "read", STRINGS },
-	{ "write", STRINGS },
-	{ "network", STRINGS | YES_NO },
-	{ "localBinding", PORTS | YES_NO },
-	{ "unixSockets", STRINGS | YES_NO },
-	{ "systemInfo", STRINGS },
-	{ "machLookup", STRINGS },
-	{ "pty", YES_NO },
-	{ "gitConfig", YES_NO },
-	{ NULL, 0 },
-};
-static const struct grant deny_keys[] = { { "network", STRINGS }, { NULL, 0 } };
-static const struct grant ignore_keys[] = {
-	{ "read", STRINGS },
-	{ "write", STRINGS },
-	{ "systemInfo", STRINGS },
-	{ "network", STRINGS },
-	{ NULL, 0 },
-};
-
-static bool holds_only(const struct qk_json *v, enum qk_json_type type)
-{
-	for (uint32_t i = 0; v->type == QK_JSON_ARRAY && i < v->n; i++)
-		if (v->items[i]->type != type)
-			return false;
-	return v->type == QK_JSON_ARRAY;
-}
-
-static int check_grant(
-	const struct qk_json *v, const char *where, const struct grant *g, struct qk_err *err)
-{
-	if (v->type == QK_JSON_NULL || ((g->shapes & YES_NO) && v->type == QK_JSON_BOOL) ||
-		((g->shapes & STRINGS) && holds_only(v, QK_JSON_STRING)) ||
-		((g->shapes & PORTS) && holds_only(v, QK_JSON_NUMBER)))
-		return 0;
-	return qk_json_fail(v, err, "\"qk:sandbox\".%s.%s must be %s%s%s%s, not %s", where, g->key,
-		g->shapes & STRINGS ? "an array of strings" : "",
-		g->shapes & PORTS ? "an array of numbers" : "",
-		g->shapes & YES_NO && g->shapes != YES_NO ? " or " : "",
-		g->shapes & YES_NO ? "true or false" : "",
-		v->type == QK_JSON_ARRAY ? "an array of other things" : qk_json_type_name(v->type));
-}
-
-static int read_grants(struct qk_workspace *ws, const struct qk_json *sandbox, const char *where,
-	const struct grant *known, const struct qk_json **ret, struct qk_err *err)
-{
-	int r = qk_json_get_object(sandbox, where, ret, err);
-
-	for (uint32_t i = 0; *ret && i < (*ret)->n; i++) {
-		const struct qk_json_member *m = &(*ret)->members[i];
-		const struct grant *g = known;
-
-		while (g->key && strcmp(g->key, m->key))
-			g++;
-		if (!g->key)
-			qk_workspace_warn(
-				ws, m->value, "unknown field \"qk:sandbox\".%s.%s", where, m->key);
-		else
-			r = check_grant(m->value, where, g, err);
-		if (r)
-			return r;
-	}
-	return r;
-}
 
 static int read_names(struct qk_workspace *ws, const struct qk_json *from, const char *key,
 	struct qk_names *ret, const struct qk_json **ret_at, struct qk_err *err)
@@ -114,6 +42,7 @@ static int read_sandbox(struct qk_workspace *ws, const struct qk_json *v, struct
 {
 	static const char *const known[] = { "scratch", "allow", "deny", "ignore",
 		"weakerWhenNested", NULL };
+	struct qk_sandboxspec *grants = qk_arena_alloc(&ws->arena, sizeof(*grants));
 	int r;
 
 	if (!v || v->type == QK_JSON_NULL)
@@ -129,13 +58,8 @@ static int read_sandbox(struct qk_workspace *ws, const struct qk_json *v, struct
 	warn_others(ws, v, "qk:sandbox", known);
 	r = read_names(ws, v, "scratch", &ret->scratch, &ret->scratch_at, err);
 	if (!r)
-		r = read_grants(ws, v, "allow", allow_keys, &ret->allow, err);
-	if (!r)
-		r = read_grants(ws, v, "deny", deny_keys, &ret->deny, err);
-	if (!r)
-		r = read_grants(ws, v, "ignore", ignore_keys, &ret->ignore, err);
-	if (!r)
-		r = qk_json_get_bool(v, "weakerWhenNested", &ret->weaker_when_nested, err);
+		r = qk_sandboxspec_read(ws, v, grants, err);
+	ret->grants = grants;
 	return r;
 }
 
@@ -206,10 +130,11 @@ int qk_declared_read(struct qk_workspace *ws, const struct qk_json *target, stru
 	struct qk_err *err)
 {
 	static const char *const known[] = { "qk:sandbox", "qk:ultracache", "qk:warm", NULL };
+	static const struct qk_sandboxspec none;
 	const struct qk_json *ultracache = NULL;
 	int r;
 
-	*ret = (struct qk_declared){ 0 };
+	*ret = (struct qk_declared){ .grants = &none };
 	qk_declared_warn_unknown(ws, target, known);
 	r = read_sandbox(ws, qk_json_get(target, "qk:sandbox"), ret, err);
 	if (!r)

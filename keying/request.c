@@ -35,6 +35,8 @@ enum request_tag {
 	TAG_SYSTEM_READS,
 	TAG_CACHE_LIMIT,
 	TAG_CACHE_DIR,
+	TAG_EXPLICIT,
+	TAG_STRICT,
 	TAG_LISTS = 64, /* + enum qk_list */
 };
 
@@ -52,6 +54,13 @@ const char *const qk_list_variables[QK_N_LISTS] = {
 	[QK_LIST_DEPFILE] = "QK_DEPFILE",
 	[QK_LIST_ALLOW_READ] = "QK_ALLOW_READ",
 	[QK_LIST_ALLOW_WRITE] = "QK_ALLOW_WRITE",
+	[QK_LIST_IGNORE_WRITES] = "QK_IGNORE_WRITES",
+	[QK_LIST_ALLOW_NETWORK] = "QK_ALLOW_NETWORK",
+	[QK_LIST_DENY_NETWORK] = "QK_DENY_NETWORK",
+	[QK_LIST_IGNORE_NETWORK] = "QK_IGNORE_NETWORK",
+	[QK_LIST_ALLOW_LOCAL_BINDING] = "QK_ALLOW_LOCAL_BINDING",
+	[QK_LIST_ALLOW_UNIX_SOCKETS] = "QK_ALLOW_UNIX_SOCKETS",
+	[QK_LIST_ALLOW] = "QK_ALLOW",
 };
 
 void qk_request_write(const struct qk_request *r, struct qk_buf *out)
@@ -69,6 +78,10 @@ void qk_request_write(const struct qk_request *r, struct qk_buf *out)
 	qk_record_putnum(out, TAG_BACKEND, r->backend);
 	if (r->off)
 		qk_record_putnum(out, TAG_OFF, 1);
+	if (r->is_explicit)
+		qk_record_putnum(out, TAG_EXPLICIT, 1);
+	if (r->strict)
+		qk_record_putnum(out, TAG_STRICT, 1);
 	if (r->uses_make)
 		qk_record_putnum(out, TAG_USES_MAKE, 1);
 	qk_record_putstr(out, TAG_TARGET, r->target);
@@ -127,6 +140,8 @@ static bool number_field(struct qk_request *r, unsigned int tag, uint64_t v)
 	case TAG_RECORDER: r->recorder = v; break;
 	case TAG_BACKEND: r->backend = v; break;
 	case TAG_OFF: r->off = v; break;
+	case TAG_EXPLICIT: r->is_explicit = v; break;
+	case TAG_STRICT: r->strict = v; break;
 	case TAG_USES_MAKE: r->uses_make = v; break;
 	case TAG_CACHING: r->caching = v; break;
 	case TAG_SYSTEM_READS: r->system_reads = v; break;

@@ -41,6 +41,14 @@ enum qk_list {
 	QK_LIST_DEPFILE,
 	QK_LIST_ALLOW_READ,
 	QK_LIST_ALLOW_WRITE,
+	QK_LIST_IGNORE_WRITES,
+	/* of workspace tasks too (keying/sandboxspec.h); "true" alone is everything */
+	QK_LIST_ALLOW_NETWORK,
+	QK_LIST_DENY_NETWORK,
+	QK_LIST_IGNORE_NETWORK,
+	QK_LIST_ALLOW_LOCAL_BINDING, /* ports */
+	QK_LIST_ALLOW_UNIX_SOCKETS,
+	QK_LIST_ALLOW, /* "pty", "git-config" */
 	QK_N_LISTS,
 };
 
@@ -64,6 +72,8 @@ struct qk_request {
 	uint64_t recorder; /* enum qk_recorder_kind, as chosen for the run */
 	uint64_t backend;  /* enum qk_backend */
 	bool off;          /* QK_SANDBOX = off: this target runs as it is */
+	bool is_explicit;  /* a workspace task held to its grants, in whatever mode */
+	bool strict;       /* going beyond fails it, though it ended well */
 	bool uses_make;    /* $(MAKE) was expanded in the recipe */
 	const char *target; /* $@ */
 	const char *cwd;    /* make's working directory, absolute */

@@ -30,7 +30,12 @@ enum taskspec_tag { /* 64 to 79 are those of the parts */
 	TAG_WARM,
 	TAG_NEEDS,
 	TAG_NUMBER,
-	TAG_RULE, /* scope, rights, reason, path */
+	TAG_WALL = 40,
+	TAG_HIDDEN,
+	TAG_WITHHELD,
+	TAG_IGNORED_READ,
+	TAG_IGNORED_WRITE,
+	TAG_RULE = 48, /* scope, rights, reason, path */
 	TAG_PARTS = 64,
 };
 
@@ -41,6 +46,8 @@ enum {
 	FLAG_ALONE = 1 << 3,
 	FLAG_BESIDE = 1 << 4,
 	FLAG_FOREGROUND = 1 << 5,
+	FLAG_EXPLICIT = 1 << 6,
+	FLAG_WEAKER = 1 << 7,
 	RULE_HEAD = 3,
 };
 
@@ -54,6 +61,11 @@ void qk_taskspec_release(struct qk_taskspec *s)
 	qk_vec_release(&s->scratch);
 	qk_vec_release(&s->warm);
 	qk_vec_release(&s->needs);
+	qk_vec_release(&s->walls);
+	qk_vec_release(&s->hidden);
+	qk_vec_release(&s->withheld);
+	qk_vec_release(&s->ignored_reads);
+	qk_vec_release(&s->ignored_writes);
 	qk_vec_release(&s->rules);
 	qk_parts_release(&s->parts);
 	qk_arena_release(&s->arena);
@@ -89,6 +101,11 @@ static struct qk_texts *list_field(struct qk_taskspec *s, unsigned int tag)
 	case TAG_SCRATCH: return &s->scratch;
 	case TAG_WARM: return &s->warm;
 	case TAG_NEEDS: return &s->needs;
+	case TAG_WALL: return &s->walls;
+	case TAG_HIDDEN: return &s->hidden;
+	case TAG_WITHHELD: return &s->withheld;
+	case TAG_IGNORED_READ: return &s->ignored_reads;
+	case TAG_IGNORED_WRITE: return &s->ignored_writes;
 	default: return NULL;
 	}
 }
@@ -108,11 +125,13 @@ void qk_taskspec_write(const struct qk_taskspec *s, struct qk_buf *out)
 		(s->parallel ? FLAG_PARALLEL : 0) | (s->continuous ? FLAG_CONTINUOUS : 0) |
 			(s->skip ? FLAG_SKIP : 0) | (s->alone ? FLAG_ALONE : 0) |
 			(s->beside ? FLAG_BESIDE : 0) |
-			(s->foreground ? FLAG_FOREGROUND : 0));
-	for (unsigned int tag = TAG_COMMAND; tag <= TAG_NEEDS; tag++) {
+			(s->foreground ? FLAG_FOREGROUND : 0) |
+			(s->explicit_grants ? FLAG_EXPLICIT : 0) |
+			(s->weaker_when_nested ? FLAG_WEAKER : 0));
+	for (unsigned int tag = TAG_COMMAND; tag <= TAG_IGNORED_WRITE; tag++) {
 		const struct qk_texts *list = list_field(fields, tag);
 
-		for (size_t i = 0; i < list->n; i++)
+		for (size_t i = 0; list && i < list->n; i++)
 			qk_record_putstr(out, tag, list->v[i]);
 	}
 	for (size_t i = 0; i < s->rules.n; i++) {
@@ -156,6 +175,8 @@ static int read_field(struct qk_taskspec *s, const struct qk_field *f)
 		s->alone = flags & FLAG_ALONE;
 		s->beside = flags & FLAG_BESIDE;
 		s->foreground = flags & FLAG_FOREGROUND;
+		s->explicit_grants = flags & FLAG_EXPLICIT;
+		s->weaker_when_nested = flags & FLAG_WEAKER;
 	} else if (f->tag == TAG_RULE) {
 		struct qk_taskrule r;
 

@@ -58,6 +58,13 @@ struct qk_taskspec {
 	uint64_t store_limit;
 	struct qk_parts parts;
 	QK_VEC(struct qk_taskrule) rules;
+	/* A task held to explicit grants: */
+	bool explicit_grants;
+	bool weaker_when_nested;
+	struct qk_texts walls;    /* directories that grants of what holds them do not reach into */
+	struct qk_texts hidden;   /* absolute: credentials, outside the workspace */
+	struct qk_texts withheld; /* "DIRECTORY\tPACKAGE": linked projects no task of which the key folds */
+	struct qk_texts ignored_reads, ignored_writes; /* absolute globs: not reported */
 };
 
 void qk_taskspec_release(struct qk_taskspec *s);

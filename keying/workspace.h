@@ -42,11 +42,8 @@ enum qk_ultracache_mode {
  */
 struct qk_declared {
 	bool sandbox_off; /* "qk:sandbox": false */
-	bool weaker_when_nested;
 	const struct qk_json *sandbox; /* the object, or NULL */
-	const struct qk_json *allow;   /* object: the task is explicit; NULL: derived */
-	const struct qk_json *deny;    /* object or NULL */
-	const struct qk_json *ignore;  /* object or NULL */
+	const struct qk_sandboxspec *grants; /* keying/sandboxspec.h; never NULL */
 	struct qk_names scratch;
 	const struct qk_json *scratch_at; /* the array, for complaints about its items; or NULL */
 	enum qk_ultracache_mode ultracache;

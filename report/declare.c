@@ -1,6 +1,7 @@
 #include "report/declare.h"
 
 #include "base/glob.h"
+#include "base/path.h"
 
 #include <string.h>
 
@@ -50,4 +51,18 @@ void qk_declare(struct qk_policy *p, const struct qk_request *r)
 			qk_policy_add(p, r->cwd, path, scope, lists[k].rights, lists[k].reason);
 		}
 	}
+}
+
+bool qk_declare_ignores_write(const struct qk_request *r, const char *path)
+{
+	for (size_t i = 0; i < r->lists[QK_LIST_IGNORE_WRITES].n; i++) {
+		const char *entry = r->lists[QK_LIST_IGNORE_WRITES].v[i];
+		qk_autofree char *text = NULL, *full = NULL;
+		enum qk_scope scope = qk_declare_scope(entry, &text);
+
+		full = qk_path_join(r->cwd, text);
+		if (scope == QK_GLOB ? qk_glob_match(full, path) : qk_path_under(path, full))
+			return true;
+	}
+	return false;
 }

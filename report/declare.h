@@ -15,6 +15,9 @@
 /* Fills an empty policy. The caller then adds what else it knows, and resolves. */
 void qk_declare(struct qk_policy *p, const struct qk_request *r);
 
+/* True if QK_IGNORE_WRITES has the absolute path: a write there is no finding. */
+bool qk_declare_ignores_write(const struct qk_request *r, const char *path);
+
 /* How an entry of a QK_ variable is matched; *ret_path is allocated (without a trailing "**"). */
 enum qk_scope qk_declare_scope(const char *entry, char **ret_path);
 

@@ -155,6 +155,8 @@ static void add_write(struct judging *jd, struct qk_report_task *to, const struc
 {
 	autocleared struct mending m = MENDING_INIT;
 
+	if (qk_declare_ignores_write(&t->req, path))
+		return;
 	if (t->req.task) {
 		qk_fix_value(&m.value, &t->req, path);
 		set_field(&m, t, "outputs");
@@ -343,13 +345,21 @@ static void judge_task(struct judging *jd, struct qk_report_task *to, const stru
 		const struct qk_trace_entry *e = &t->trace.entries.v[i];
 		const struct qk_judged *j = qk_task_judged(t, e->path);
 
-		judge_read(jd, to, t, e, j);
-		judge_write(jd, to, t, e, j, settled);
+		if (!t->req.is_explicit) {
+			judge_read(jd, to, t, e, j);
+			judge_write(jd, to, t, e, j, settled);
+		}
 		judge_writers(jd, to, t, e);
 	}
-	for (size_t i = 0; settled && i < t->stray.n; i++)
+	/* its runner has judged it, by its grants */
+	for (size_t i = 0; i < t->violations.n; i++)
+		add(jd, to, t->violations.v[i][0] == 'w' ? QK_KIND_WRITE : QK_KIND_READ,
+			shown(jd, t->violations.v[i] + 1), NULL, 0, NULL);
+	if (t->fix)
+		to->sandbox_fix = qk_arena_strdup(&jd->rep->arena, t->fix);
+	for (size_t i = 0; settled && !t->req.is_explicit && i < t->stray.n; i++)
 		add_write(jd, to, t, QK_KIND_WRITE, t->stray.v[i]);
-	if (!t->restored) /* the recording of a line that did not run is not here */
+	if (!t->restored && !t->req.is_explicit) /* the recording of a line that did not run is not here */
 		judge_unused(jd, to, t);
 }
 
@@ -435,7 +445,7 @@ static void judge_patterns(struct judging *jd, const struct qk_task *t)
 {
 	struct qk_report *rep = jd->rep;
 
-	for (unsigned int l = QK_LIST_INPUTS; l < QK_N_LISTS; l++) {
+	for (unsigned int l = QK_LIST_INPUTS; l <= QK_LIST_ALLOW_WRITE; l++) {
 		for (size_t i = 0; i < t->req.lists[l].n; i++) {
 			const char *entry = t->req.lists[l].v[i];
 			qk_autofree char *path = NULL, *full = NULL;
@@ -480,6 +490,8 @@ void qk_report_read(struct qk_report *rep, const struct qk_session *session,
 
 		if (t->submakes && !t->lines)
 			continue; /* its recipes are the tasks */
+		if (t->req.task && t->req.mode == QK_MODE_OFF)
+			continue; /* in a run that only holds those with grants of their own */
 		to = report_task(&jd, t->name);
 		judge_standing(&jd, to, t);
 		judge_uncached(&jd, to, t);

@@ -36,6 +36,7 @@ struct qk_report_task {
 	enum qk_standing standing;
 	const char *why;
 	const char *uncached; /* why it was not stored; NULL = it was, or was not to be */
+	const char *sandbox_fix; /* of explicit grants: what would have allowed all of it; or NULL */
 	bool cacheable; /* its lines are looked up or recorded */
 	bool failed;
 	bool workspace; /* a task of the workspace: its fixes are for project.json */

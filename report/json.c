@@ -146,6 +146,11 @@ void qk_json_findings(struct qk_buf *out, const struct qk_report_task *t)
 		qk_buf_addstr(out, "\n      ]");
 		sep = ",\n";
 	}
+	if (t->sandbox_fix) {
+		qk_buf_addf(out, "%s      \"sandboxFix\": ", sep);
+		qk_json_string(out, t->sandbox_fix);
+		sep = ",\n";
+	}
 	qk_buf_addstr(out, *sep == ',' ? "\n    }" : "}");
 }
 

@@ -27,6 +27,8 @@ enum result_tag {
 	TAG_STRAY,
 	TAG_UNCACHED,
 	TAG_OWN_LAYER,
+	TAG_VIOLATION,
+	TAG_FIX,
 };
 
 void qk_result_init(struct qk_result *r, uint64_t make_pid, uint64_t offset)
@@ -39,6 +41,8 @@ void qk_result_release(struct qk_result *r)
 {
 	free(r->why);
 	free(r->uncached);
+	free(r->fix);
+	qk_strv_release(&r->violations);
 	qk_trace_release(&r->trace);
 	qk_vec_release(&r->judged);
 	qk_strv_release(&r->declared);
@@ -106,6 +110,9 @@ int qk_result_append(const struct qk_result *r, const char *run, struct qk_err *
 	put_list(&b, TAG_STRAY, &r->stray);
 	if (r->own_layer)
 		qk_record_putnum(&b, TAG_OWN_LAYER, 1);
+	put_list(&b, TAG_VIOLATION, &r->violations);
+	if (r->fix)
+		qk_record_putstr(&b, TAG_FIX, r->fix);
 	if (r->uncached)
 		qk_record_putstr(&b, TAG_UNCACHED, r->uncached);
 	qk_record_end(&b, begin);
@@ -160,6 +167,15 @@ static int take_field(struct qk_result *r, const struct qk_field *f, struct qk_e
 	case TAG_JUDGED: return take_judged(r, f, err);
 	case TAG_DECLARED: qk_strv_take(&r->declared, qk_strndup(f->p, f->n)); break;
 	case TAG_LEFT: qk_strv_take(&r->left, qk_strndup(f->p, f->n)); break;
+	case TAG_VIOLATION:
+		if (f->n < 2 || !memchr("rw", f->p[0], 2) || f->p[1] != '/')
+			return qk_fail(err, -EBADMSG, "unknown violation");
+		qk_strv_take(&r->violations, qk_strndup(f->p, f->n));
+		break;
+	case TAG_FIX:
+		free(r->fix);
+		r->fix = qk_strndup(f->p, f->n);
+		break;
 	case TAG_UNCACHED:
 		free(r->uncached);
 		r->uncached = qk_strndup(f->p, f->n);

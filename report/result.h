@@ -42,6 +42,8 @@ struct qk_result {
 	struct qk_strv declared; /* absolute resolved paths that the dependency file lists */
 	struct qk_strv left;     /* left running */
 	char *uncached;          /* why its result was not stored, where it was to be; else NULL */
+	struct qk_strv violations; /* of a task with explicit grants: "r" or "w", and the absolute path */
+	char *fix;               /* what would mend them; or NULL */
 	struct qk_strv stray;    /* written, not applied (enforce): all that the layer then held */
 	bool own_layer;          /* that layer is this line's alone; else the task's lines share it */
 };

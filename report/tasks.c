@@ -122,6 +122,10 @@ static void add_result(struct qk_result *r, void *arg)
 		t->why = qk_strdup(r->why);
 	if (r->uncached && !t->uncached)
 		t->uncached = qk_strdup(r->uncached);
+	for (size_t i = 0; i < r->violations.n; i++)
+		qk_strv_push(&t->violations, r->violations.v[i]);
+	if (r->fix && !t->fix)
+		t->fix = qk_strdup(r->fix);
 	t->failed |= r->status != 0;
 	if (r->trace.incomplete)
 		qk_trace_lost(&t->trace, "%s", r->trace.incomplete);
@@ -263,6 +267,8 @@ void qk_tasks_release(struct qk_tasks *ts)
 		qk_strv_release(&t->left);
 		qk_strv_release(&t->stray);
 		free(t->uncached);
+		free(t->fix);
+		qk_strv_release(&t->violations);
 		qk_request_release(&t->req);
 		free(t->why);
 		free(t);

@@ -26,6 +26,8 @@ struct qk_task {
 	struct qk_trace trace;
 	struct qk_task_verdict *verdicts;
 	struct qk_strv left, stray;
+	struct qk_strv violations; /* as results have them */
+	char *fix;
 	char *why;              /* for the standing that is not AUDITED */
 	unsigned int lines;     /* results that count as a task's */
 	unsigned int submakes, unsandboxed, refused, restored;

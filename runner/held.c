@@ -47,6 +47,14 @@ static void bind_through(struct holding *o)
 	qk_autofree char *project = qk_path_join(r->root, s->project_root);
 	const char *from[] = { project, s->cwd };
 
+	if (s->explicit_grants) {
+		for (size_t i = 0; i < s->scratch.n; i++) {
+			qk_autofree char *scratch = qk_path_join(r->root, s->scratch.v[i]);
+
+			bind_if_there(o, scratch);
+		}
+		return;
+	}
 	bind_if_there(o, git);
 	for (size_t i = 0; i < 2; i++) {
 		qk_autofree char *dir = qk_strdup(from[i]);
@@ -71,7 +79,9 @@ static void bind_through(struct holding *o)
 static int prepare_walls(struct holding *o, size_t i, struct qk_err *err)
 {
 	const struct qk_request *r = o->h->req;
+	static const char *const temporary[] = { "TMPDIR", "TMP", "TEMP" };
 	const char *tmpdir;
+	int ret;
 
 	if (r->backend == QK_BACKEND_NONE)
 		return qk_fail(err, -ENOSYS, "no sandbox works on this host");
@@ -87,9 +97,14 @@ static int prepare_walls(struct holding *o, size_t i, struct qk_err *err)
 	o->walls.spares = true;
 	bind_through(o);
 	tmpdir = qk_walls_tmpdir(&o->walls);
-	if (tmpdir)
-		qk_env_set(&o->env, "TMPDIR", tmpdir);
-	return qk_mkdirs(o->layer, err);
+	for (size_t k = 0; tmpdir && k < (o->h->spec->explicit_grants ? 3 : 1); k++)
+		qk_env_set(&o->env, temporary[k], tmpdir);
+	ret = qk_mkdirs(o->layer, err);
+	if (ret)
+		return ret;
+	/* Landlock alone: it is the directory for temporary files */
+	return o->h->spec->explicit_grants && chmod(o->layer, 0700)
+		? qk_fail(err, errno, "chmod '%s'", o->layer) : 0;
 }
 
 /* Under enforce the command is not run; under audit it runs all the same, and that is said. */
@@ -210,6 +225,28 @@ bool qk_held_went_beyond(const struct qk_held *h)
 	beyond = went_beyond(h, &j.all);
 	qk_result_release(&j.all);
 	return beyond;
+}
+
+int qk_held_violations(const struct qk_held *h, struct qk_violation_scope *scope,
+	struct qk_result *ret_all, struct qk_violations *ret, struct qk_err *err)
+{
+	const struct qk_taskspec *s = h->spec;
+	struct joining j = { .h = h };
+	int r;
+
+	qk_result_init(&j.all, h->req->make_pid, h->req->offset);
+	r = qk_result_each(h->req->run, join, &j, err);
+	qk_result_judge(&j.all, h->policy);
+	scope->policy = h->policy;
+	scope->withheld = s->withheld.v;
+	scope->n_withheld = s->withheld.n;
+	scope->ignored_reads = s->ignored_reads.v;
+	scope->n_ignored_reads = s->ignored_reads.n;
+	scope->ignored_writes = s->ignored_writes.v;
+	scope->n_ignored_writes = s->ignored_writes.n;
+	qk_violations_find(ret, scope, &j.all, is_settled(h));
+	*ret_all = j.all;
+	return r;
 }
 
 void qk_held_run(void *held, size_t i)

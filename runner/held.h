@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "keying/request.h"
 #include "keying/taskspec.h"
+#include "report/violation.h"
 #include "sandbox/policy.h"
 
 #include <stdbool.h>
@@ -35,5 +36,12 @@ void qk_held_run(void *held, size_t i) __attribute__((noreturn));
  * is nothing.
  */
 bool qk_held_went_beyond(const struct qk_held *h);
+
+/*
+ * Of a task with explicit grants, all commands ended: what it is told for, and how that would be
+ * mended (scope's policy and ignored lists are filled in here). An unreadable log is an error.
+ */
+int qk_held_violations(const struct qk_held *h, struct qk_violation_scope *scope,
+	struct qk_result *ret_all, struct qk_violations *ret, struct qk_err *err);
 
 #endif

@@ -115,6 +115,15 @@ void qk_relay_started(struct qk_relay *r)
 			close(qk_steal_fd(&r->channels[i].theirs));
 }
 
+/* What was held back goes on its way after all. */
+static void give_up_keeping(struct qk_relay *r)
+{
+	r->too_much = true;
+	if (r->hold)
+		(void)qk_capture_replay(r->capture.data.s, r->capture.data.len, 1, 2);
+	r->hold = false;
+}
+
 /* False at the end of what there is for now. */
 static bool pass_on(struct qk_relay *r, struct qk_relay_channel *c, bool keep)
 {
@@ -132,9 +141,11 @@ static bool pass_on(struct qk_relay *r, struct qk_relay_channel *c, bool keep)
 		r->seen(r->arg, chunk, (size_t)n);
 	keep = keep && r->keep;
 	if (keep && r->capture.data.len + (size_t)n > CAPTURE_MAX)
-		r->too_much = true;
+		give_up_keeping(r);
 	else if (keep && !r->too_much)
 		qk_capture_add(&r->capture, c->to, chunk, (size_t)n);
+	if (keep && r->hold && !r->too_much)
+		return true;
 	if (qk_write_all(c->to, chunk, (size_t)n)) {
 		/* whoever prints is to notice that nobody reads, as if it were not for us */
 		close(qk_steal_fd(&c->from));

@@ -24,6 +24,7 @@ struct qk_relay {
 	struct qk_capture capture;
 	bool too_much; /* more was printed than is kept */
 	bool keep;     /* for replay */
+	bool hold;     /* only kept, not passed on: who holds it shows it afterwards */
 	void (*seen)(void *arg, const char *p, size_t n); /* told of what passes, or NULL */
 	void *arg;
 };

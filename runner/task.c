@@ -10,6 +10,7 @@
 #include "runner/recipe-cache.h"
 #include "runner/scratch.h"
 #include "runner/shell.h"
+#include "runner/strict.h"
 #include "runner/warm.h"
 #include "sandbox/run.h"
 
@@ -383,6 +384,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 		qk_lanes_learn(r->run, line, spec.fastlane, &ran);
 	qk_recipe_cache_finish(&cache, &t.policy, status);
 	qk_result_judge(&t.result, &t.policy);
+	status = qk_strict_status(r, &t.result, status);
 	t.result.status = status;
 	for (size_t i = 0; i < ran.left.n; i++)
 		qk_strv_push(&t.result.left, ran.left.v[i]);

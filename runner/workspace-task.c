@@ -11,6 +11,7 @@
 #include "report/taskstatus.h"
 #include "runner/commands.h"
 #include "runner/continuous.h"
+#include "runner/frame.h"
 #include "runner/held.h"
 #include "runner/relay.h"
 #include "runner/scratch.h"
@@ -345,6 +346,11 @@ static void declare(struct wtask *t)
 		qk_policy_add(&t->policy, t->req->root, s->rules.v[i].path,
 			(enum qk_scope)s->rules.v[i].scope, s->rules.v[i].rights,
 			(enum qk_reason)s->rules.v[i].reason);
+	t->policy.closed = s->explicit_grants;
+	for (size_t i = 0; i < s->walls.n; i++)
+		qk_strv_push(&t->policy.walls, s->walls.v[i]);
+	for (size_t i = 0; i < s->hidden.n; i++)
+		qk_strv_push(&t->policy.hidden, s->hidden.v[i]);
 	qk_policy_resolve(&t->policy);
 }
 
@@ -392,6 +398,78 @@ static struct qk_warm warmth(const struct wtask *t)
 	return (struct qk_warm){ t->req, t->spec.id, t->spec.warm.v, t->spec.warm.n };
 }
 
+static bool is_input(void *task, const char *path)
+{
+	const struct wtask *t = task;
+	const char *below = qk_path_below(path, t->req->root);
+
+	for (size_t i = 0; below && i < t->spec.parts.list.n; i++) {
+		const struct qk_filegroup *g = t->spec.parts.list.v[i].files;
+
+		for (size_t k = 0; g && k < g->n && g->paths; k++)
+			if (g->paths[k] && !strcmp(g->paths[k], below))
+				return true;
+	}
+	return false;
+}
+
+/* What the report is to say of it: a result of its own. */
+static void leave_violations(
+	struct wtask *t, const struct qk_violations *v, const char *project, int status)
+{
+	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
+	struct qk_err err = QK_ERR_INIT;
+	struct qk_result r;
+
+	qk_result_init(&r, t->req->make_pid, t->req->offset);
+	r.status = status;
+	for (size_t i = 0; i < v->v.n; i++)
+		qk_strv_take(&r.violations, qk_asprintf("%c%s",
+			v->v.v[i].kind == QK_VIOLATION_WRITE || v->v.v[i].kind == QK_VIOLATION_PAST
+				? 'w' : 'r', v->v.v[i].path));
+	qk_violations_fix(&fix, v, project);
+	if (fix.len)
+		r.fix = qk_buf_detach(&fix);
+	if (qk_result_append(&r, t->req->run, &err))
+		fprintf(stderr, "qk: %s: %s\n", t->spec.id, err.msg);
+	qk_result_release(&r);
+}
+
+/*
+ * A task with explicit grants has ended: what it did beyond them fails it, even if it took no notice
+ * itself, and is shown with its output. Under audit it is only told. The status it ends with.
+ */
+static int judge_grants(struct wtask *t, const struct qk_held *h, int status)
+{
+	qk_autofree char *project = qk_path_join(t->req->root, t->spec.project_root);
+	struct qk_violation_scope scope = {
+		.project = project, .is_input = is_input, .arg = t };
+	struct qk_violations v;
+	struct qk_result all;
+	struct qk_err err = QK_ERR_INIT;
+
+	(void)load_groups(t, true);
+	if (qk_held_violations(h, &scope, &all, &v, &err)) {
+		fprintf(stderr, "qk: %s: %s\n", t->spec.id, err.msg);
+		status = status ? status : QK_TASK_FAILED << 8;
+	}
+	if (v.v.n)
+		uncache(t, "it went beyond its grants");
+	if (v.v.n && t->req->strict && t->req->mode == QK_MODE_ENFORCE && !status)
+		status = 1 << 8;
+	if (v.v.n)
+		leave_violations(t, &v, project, status);
+	if (t->relay.hold && status)
+		qk_frame_print(&t->spec, &t->env, &t->relay.capture, &v, project, status,
+			(unsigned long long)ms_since(&t->start));
+	else if (t->relay.hold)
+		qk_capture_replay(t->relay.capture.data.s, t->relay.capture.data.len, STDOUT_FILENO,
+			STDERR_FILENO);
+	qk_violations_release(&v);
+	qk_result_release(&all);
+	return status;
+}
+
 static int run(struct wtask *t)
 {
 	struct qk_warm warm = warmth(t);
@@ -414,7 +492,8 @@ static int run(struct wtask *t)
 		leave_state(t, NULL, false); /* its key, for those who start beside it */
 		qk_continuous_begin(&k, &t->spec, t->req->run, (pid_t)t->req->make_pid, &c);
 	}
-	t->relay.keep = !t->uncached;
+	t->relay.hold = c.held && t->spec.explicit_grants && t->req->mode == QK_MODE_ENFORCE && !goes_on;
+	t->relay.keep = !t->uncached || t->relay.hold;
 	if ((t->relay.keep || t->spec.ready_when.n) && qk_relay_open(&t->relay, &err))
 		uncache(t, err.msg);
 	if (qk_commands_run(&c, &err))
@@ -424,10 +503,12 @@ static int run(struct wtask *t)
 	if (goes_on)
 		qk_continuous_end(&k, c.status);
 	qk_outputs_tidy(&t->made);
+	if (c.held && t->spec.explicit_grants && !goes_on && !h.said->refused)
+		c.status = judge_grants(t, &h, c.status);
+	else if (c.held && qk_held_went_beyond(&h))
+		uncache(t, "it went beyond what it declares");
 	if (!c.status && !c.interrupted)
 		qk_warm_keep(&warm);
-	if (c.held && qk_held_went_beyond(&h))
-		uncache(t, "it went beyond what it declares");
 	if (c.held && h.said->unrecorded)
 		uncache(t, "what it did is not known completely");
 	if (c.left)

@@ -160,7 +160,7 @@ static void open_up(struct qk_doorman *d, const struct qk_place *p, const struct
 	size_t n = p->path.len ? named_dir(p->path.s, d->policy->root) : 0;
 	qk_autofree char *dir = NULL;
 
-	if (!n)
+	if (!n || d->policy->closed)
 		return;
 	let_go(d, p, deed);
 	if (!p->path.s[n] && deed->op != QK_CALL_OPEN && deed->op != QK_CALL_OPEN2)

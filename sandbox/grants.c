@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	MAX_DOTENV_DIRS = 32,
@@ -48,6 +49,33 @@ static int allow_fd(int ruleset, int fd, uint64_t rights, bool trees_only, bool 
 }
 
 static int allow_path(const struct qk_grants *g, const char *path, enum qk_scope scope,
+	uint64_t rights, struct qk_err *err);
+
+/* Landlock knows no exceptions: a tree with walls in it is granted entry by entry, as it is now. */
+static int allow_around(const struct qk_grants *g, const char *path, const char *rel,
+	uint64_t rights, struct qk_err *err)
+{
+	int fd = qk_open_beneath(g->root_fd, rel, O_RDONLY | O_DIRECTORY, 0), r = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return fd < 0 && !is_nothing(fd) ? qk_fail(err, -fd, "list '%s'", path) : 0;
+	}
+	while (!r && (e = readdir(d))) {
+		qk_autofree char *entry = qk_path_join(path, e->d_name);
+
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
+			!qk_strv_has(&g->policy->walls, entry))
+			r = allow_path(g, entry, QK_TREE, rights, err);
+	}
+	closedir(d);
+	return r;
+}
+
+static int allow_path(const struct qk_grants *g, const char *path, enum qk_scope scope,
 	uint64_t rights, struct qk_err *err)
 {
 	const char *rel = below(g, path);
@@ -59,6 +87,8 @@ static int allow_path(const struct qk_grants *g, const char *path, enum qk_scope
 			return 0;
 		rel = ".";
 	}
+	if (scope == QK_TREE && qk_policy_has_walls(g->policy, path))
+		return allow_around(g, path, rel, rights, err);
 	fd = qk_open_beneath(g->root_fd, rel, O_PATH | O_NOFOLLOW, 0);
 	if (is_nothing(fd))
 		return 0;
@@ -87,7 +117,9 @@ static int allow_glob(const struct qk_grants *g, const char *pattern, uint64_t r
 	/* what cannot be listed grants nothing */
 	(void)qk_glob_walk(text, &found, NULL);
 	for (size_t i = 0; !r && i < found.n; i++)
-		r = allow_path(g, found.v[i], n ? QK_TREE : QK_EXACT, rights, err);
+		if (!g->policy->closed ||
+			qk_policy_judge(g->policy, found.v[i], QK_READ).answer == QK_ALLOWED)
+			r = allow_path(g, found.v[i], n ? QK_TREE : QK_EXACT, rights, err);
 	return r;
 }
 
@@ -169,7 +201,7 @@ int qk_grants_workspace(const struct qk_grants *g, struct qk_err *err)
 		else
 			r = allow_path(g, rule->path, rule->scope, rights, err);
 	}
-	return r ? r : allow_names(g, err);
+	return r || g->policy->closed ? r : allow_names(g, err);
 }
 
 /* True if nothing but directories and writable files lies in dir. Counts entries down from *left. */
@@ -236,8 +268,23 @@ int qk_grants_trees(const struct qk_grants *g, const struct qk_strv *paths, stru
 	return r;
 }
 
-/* Grants everything on the entries of one directory but `skip`. */
-static int allow_beside(int ruleset, int dirfd, const char *skip, uint64_t handled)
+/* A hidden path at (0) or beneath (1) path; -1: neither. */
+static int hides(const struct qk_strv *hidden, const char *path)
+{
+	int found = -1;
+
+	for (size_t i = 0; i < hidden->n && found; i++)
+		if (qk_path_under(hidden->v[i], path))
+			found = strcmp(hidden->v[i], path) != 0;
+	return found;
+}
+
+/*
+ * Grants everything on the entries of one directory (path, "" for /) but `skip` and what is hidden;
+ * what holds something hidden is granted entry by entry.
+ */
+static int allow_beside(int ruleset, int dirfd, const char *path, const char *skip,
+	const struct qk_strv *hidden, uint64_t handled)
 {
 	struct dirent *e;
 	DIR *d = fdopendir(dirfd);
@@ -250,10 +297,22 @@ static int allow_beside(int ruleset, int dirfd, const char *skip, uint64_t handl
 	}
 	while (!r && (e = readdir(d))) {
 		qk_autofd int fd = -1;
+		qk_autofree char *entry = NULL;
+		int inner;
 
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, skip) ||
 			e->d_type == DT_LNK)
 			continue;
+		entry = hidden->n ? qk_asprintf("%s/%s", path, e->d_name) : NULL;
+		inner = entry ? hides(hidden, entry) : -1;
+		if (!inner)
+			continue;
+		if (inner > 0) {
+			int below = openat(dirfd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+			r = below < 0 ? 0 : allow_beside(ruleset, below, entry, "", hidden, handled);
+			continue;
+		}
 		fd = openat(dirfd, e->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0 && errno != EMFILE && errno != ENFILE && errno != ENOMEM)
 			continue; /* gone meanwhile, or not ours to enter */
@@ -263,15 +322,18 @@ static int allow_beside(int ruleset, int dirfd, const char *skip, uint64_t handl
 	return r;
 }
 
-int qk_grants_outside(int ruleset, const char *root, uint64_t handled, struct qk_err *err)
+int qk_grants_outside(
+	int ruleset, const struct qk_policy *policy, uint64_t handled, struct qk_err *err)
 {
+	const char *root = policy->root;
+	qk_autobuf struct qk_buf here = QK_BUF_INIT;
 	qk_autofree char *way = qk_strdup(root + 1);
 	qk_autofd int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	for (char *s = way, *c; (c = strsep(&s, "/")) && *c;) {
 		int next, list = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		/* a directory that may be passed but not listed: what is in it cannot be named */
-		int r = list < 0 ? 0 : allow_beside(ruleset, list, c, handled);
+		int r = list < 0 ? 0 : allow_beside(ruleset, list, here.s, c, &policy->hidden, handled);
 
 		if (r)
 			return qk_fail(err, -r, "landlock rules beside '%s' on the way to '%s'", c, root);
@@ -280,6 +342,7 @@ int qk_grants_outside(int ruleset, const char *root, uint64_t handled, struct qk
 			return qk_fail(err, errno, "open '%s' on the way to '%s'", c, root);
 		close(dir);
 		dir = next;
+		qk_buf_addf(&here, "/%s", c);
 	}
 	return 0;
 }

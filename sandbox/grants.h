@@ -43,8 +43,9 @@ int qk_grants_trees(const struct qk_grants *g, const struct qk_strv *paths, stru
 
 /*
  * Everything outside the workspace, as it is now: the entries beside the way from / to root get all
- * of `handled`. Entries made later directly in a directory on that way are not covered.
+ * of `handled`, but what the policy hides. Entries made later directly in a directory on that way are not covered.
  */
-int qk_grants_outside(int ruleset, const char *root, uint64_t handled, struct qk_err *err);
+int qk_grants_outside(
+	int ruleset, const struct qk_policy *policy, uint64_t handled, struct qk_err *err);
 
 #endif

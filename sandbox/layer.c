@@ -119,7 +119,8 @@ static int make_parts(struct qk_layer *l, int lower_fd, struct qk_err *err)
 	int r;
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		if (!mkdirat(l->fd, parts[i], 0777))
+		/* hidden is where a task with explicit grants has its temporary files */
+		if (!mkdirat(l->fd, parts[i], strcmp(parts[i], "hidden") ? 0777 : 0700))
 			news |= !i;
 		else if (errno != EEXIST)
 			return qk_fail(err, errno, "make '%s/%s'", l->path, parts[i]);

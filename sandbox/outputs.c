@@ -12,8 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_output(const struct qk_rule *r)
+/* A directory that explicit grants let be filled. */
+static bool is_granted_dir(const struct qk_policy *p, const struct qk_rule *r)
 {
+	return p->closed && r->rights & QK_WRITE && r->reason == QK_BY_GRANT && r->scope == QK_TREE;
+}
+
+static bool is_output(const struct qk_policy *p, const struct qk_rule *r)
+{
+	if (p->closed && r->rights & QK_WRITE && r->reason == QK_BY_GRANT)
+		return true;
 	return r->rights & QK_WRITE && (r->reason == QK_BY_TARGET || r->reason == QK_BY_OUTPUT ||
 		r->reason == QK_BY_WARM || r->reason == QK_BY_DEPFILE);
 }
@@ -73,7 +81,9 @@ void qk_outputs_missing(int root_fd, const struct qk_policy *p, struct qk_strv *
 {
 	for (size_t i = 0; i < p->rules.n; i++) {
 		const struct qk_rule *rule = &p->rules.v[i];
-		qk_autofree char *dir = is_output(rule) ? dir_of(rule) : NULL;
+		qk_autofree char *dir = is_granted_dir(p, rule) ? qk_strdup(rule->path)
+			: is_output(p, rule)		   ? dir_of(rule)
+							   : NULL;
 		const char *rel = dir ? qk_path_below(dir, p->root) : NULL;
 
 		/* most outputs lie in a directory that is there: one look */
@@ -99,7 +109,7 @@ int qk_outputs_prepare(const struct qk_policy *p, struct qk_strv *made, struct q
 		return qk_fail(err, errno, "open '%s'", p->root);
 	for (size_t i = 0; !r && i < p->rules.n; i++) {
 		const struct qk_rule *rule = &p->rules.v[i];
-		qk_autofree char *dir = is_output(rule) ? dir_of(rule) : NULL;
+		qk_autofree char *dir = is_output(p, rule) ? dir_of(rule) : NULL;
 
 		if (dir)
 			r = qk_outputs_make_way(root_fd, p->root, dir, made, err);
@@ -154,12 +164,14 @@ int qk_outputs_precreate(int root_fd, const struct qk_policy *p, struct qk_strv 
 		qk_autofd int dir = -1;
 		struct stat st;
 
-		if (!is_output(rule) || rule->scope == QK_GLOB || rule->reason == QK_BY_DEPFILE)
+		if (!is_output(p, rule) || rule->scope == QK_GLOB || rule->reason == QK_BY_DEPFILE)
 			continue;
 		dir = open_parent(root_fd, p->root, rule->path);
 		if (dir < 0 || !*name || !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
-		if (rule->scope == QK_TREE && rule->reason != QK_BY_TARGET && !strchr(name + 1, '.')) {
+		if (is_granted_dir(p, rule) ||
+			(rule->scope == QK_TREE && rule->reason != QK_BY_TARGET &&
+				!strchr(name + 1, '.'))) {
 			if (!mkdirat(dir, name, 0777))
 				qk_strv_push(made, rule->path);
 			else if (errno != EEXIST)

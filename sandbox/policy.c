@@ -49,6 +49,8 @@ void qk_policy_release(struct qk_policy *p)
 		free(p->index);
 	}
 	qk_vec_release(&p->rules);
+	qk_strv_release(&p->walls);
+	qk_strv_release(&p->hidden);
 	qk_arena_release(&p->arena);
 	*p = (struct qk_policy){ 0 };
 }
@@ -273,6 +275,61 @@ static void better(unsigned int *best, unsigned int reason)
 		*best = reason;
 }
 
+const char *qk_policy_wall_of(const struct qk_policy *p, const char *path)
+{
+	const char *innermost = NULL;
+
+	for (size_t i = 0; i < p->walls.n; i++)
+		if (qk_path_under(path, p->walls.v[i]) &&
+			(!innermost || strlen(p->walls.v[i]) > strlen(innermost)))
+			innermost = p->walls.v[i];
+	return innermost;
+}
+
+bool qk_policy_has_walls(const struct qk_policy *p, const char *dir)
+{
+	for (size_t i = 0; i < p->walls.n; i++)
+		if (qk_path_under(p->walls.v[i], dir) && strcmp(p->walls.v[i], dir))
+			return true;
+	return false;
+}
+
+static struct qk_verdict judge_outside(const struct qk_policy *p, const char *path)
+{
+	for (size_t i = 0; i < p->hidden.n; i++)
+		if (qk_path_under(path, p->hidden.v[i]))
+			return (struct qk_verdict){ QK_REFUSED, QK_BY_OUTSIDE };
+	return (struct qk_verdict){ QK_ALLOWED, QK_BY_OUTSIDE };
+}
+
+/* Rules that do not reach past a wall around path are left aside. */
+static struct qk_verdict judge_closed(const struct qk_policy *p, const char *path, enum qk_right right)
+{
+	const char *wall = qk_policy_wall_of(p, path);
+	size_t len = strlen(path), least = strlen(wall ? wall : p->root);
+	int bit = right == QK_WRITE;
+	unsigned int best = 0;
+	const struct node *node = find(p, path, len);
+
+	if (qk_path_under(path, p->state)) /* it shows an empty directory, for temporary files */
+		return (struct qk_verdict){ QK_ALLOWED, QK_BY_STATE };
+	if (node)
+		better(&best, node->exact[bit]);
+	for (size_t n = len; n >= least && n; n = parent_len(path, n)) {
+		node = find(p, path, n);
+		if (node)
+			better(&best, node->tree[bit]);
+	}
+	for (size_t i = 0; i < p->index->globs.n; i++) {
+		const struct qk_rule *r = &p->rules.v[p->index->globs.v[i]];
+
+		if (r->rights & right && qk_glob_literal_dir(r->path) >= least &&
+			(!best || r->reason < best) && qk_glob_match(r->path, path))
+			better(&best, r->reason);
+	}
+	return (struct qk_verdict){ best ? QK_ALLOWED : QK_REFUSED, (enum qk_reason)best };
+}
+
 struct qk_verdict qk_policy_judge(const struct qk_policy *p, const char *path, enum qk_right right)
 {
 	int bit = right == QK_WRITE;
@@ -281,7 +338,9 @@ struct qk_verdict qk_policy_judge(const struct qk_policy *p, const char *path, e
 	const struct node *node;
 
 	if (!qk_path_under(path, p->root))
-		return (struct qk_verdict){ QK_ALLOWED, QK_BY_OUTSIDE };
+		return judge_outside(p, path);
+	if (p->closed)
+		return judge_closed(p, path, right);
 	node = find(p, path, len);
 	if (node)
 		better(&best, node->exact[bit]);

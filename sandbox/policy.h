@@ -71,6 +71,13 @@ struct qk_policy {
 	const char *root;  /* the workspace; absolute, clean, resolved */
 	const char *state; /* qk's state directory, under root */
 	QK_VEC(struct qk_rule) rules;
+	/*
+	 * Explicit grants: what no rule names is refused, node_modules, .git and dotenv files too.
+	 * A wall (a directory) is passed by rules at or beneath it alone, not by those for what holds
+	 * it. What is hidden lies outside root, and is refused nevertheless.
+	 */
+	bool closed;
+	struct qk_strv walls, hidden;
 	struct qk_policy_index *index; /* hash of exact and tree rules by path */
 };
 
@@ -87,6 +94,10 @@ void qk_policy_add(struct qk_policy *p, const char *base, const char *path, enum
  * _add and before compiling or judging against resolved paths. Missing paths are left as they are.
  */
 void qk_policy_resolve(struct qk_policy *p);
+
+/* The innermost wall that path is at or beneath, or NULL; and whether one lies strictly beneath dir. */
+const char *qk_policy_wall_of(const struct qk_policy *p, const char *path);
+bool qk_policy_has_walls(const struct qk_policy *p, const char *dir);
 
 /* Judges one access (a single enum qk_right) to an absolute clean path. Pure: no file is looked at. */
 struct qk_verdict qk_policy_judge(

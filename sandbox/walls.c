@@ -4,6 +4,7 @@
 #include "base/newcalls.h"
 #include "base/path.h"
 #include "sandbox/grants.h"
+#include "sandbox/hide.h"
 #include "sandbox/landlock.h"
 #include "sandbox/layer.h"
 #include "sandbox/lift.h"
@@ -222,11 +223,12 @@ static int command_ruleset(struct qk_walls *w, const char *cwd, struct qk_err *e
 	if (!r && w->bound)
 		r = qk_grants_trees(&g, w->bound, err);
 	if (!r && w->policy->state) {
-		qk_strv_push(&open_trees, w->policy->state);
+		/* alone nothing hides it: of what is in it the layer is there for the command */
+		qk_strv_push(&open_trees, alone && w->policy->closed ? w->layer : w->policy->state);
 		r = qk_grants_trees(&g, &open_trees, err);
 	}
 	if (!r)
-		r = qk_grants_outside(g.ruleset, w->policy->root, handled, err);
+		r = qk_grants_outside(g.ruleset, w->policy, handled, err);
 	if (r) {
 		close(g.ruleset);
 		return r;
@@ -265,6 +267,8 @@ static int enter_overlay(struct qk_walls *w, const char *cwd, struct qk_err *err
 			return ruleset;
 	}
 	r = mount_all(w, ruleset, err);
+	if (!r)
+		r = qk_hide(w->policy, err);
 	return r || held ? r : command_ruleset(w, cwd, err);
 }
 
@@ -316,6 +320,10 @@ const char *qk_walls_tmpdir(const struct qk_walls *w)
 	const char *usual = getenv("TMPDIR");
 	qk_autofree char *real = realpath(usual && *usual ? usual : "/tmp", NULL);
 
+	if (w->policy->closed && w->backend == QK_BACKEND_LANDLOCK)
+		return w->layer;
+	if (w->policy->closed)
+		return w->policy->state;
 	if (w->backend == QK_BACKEND_HELD_OVERLAY || !real || !qk_path_under(w->policy->root, real))
 		return NULL;
 	/* over an overlay the state directory shows an empty one that is thrown away */

@@ -40,7 +40,7 @@ _qk()
 		[[ ${words[i]} == -- ]] && return # what follows is for make
 	done
 	if ((${#words[@]} == 2)); then
-		_qk_reply "$cur" run run-many show why doctor info fix cache help --help --version
+		_qk_reply "$cur" run run-many show why doctor info last fix cache help --help --version
 		return
 	fi
 	case $prev in
@@ -97,6 +97,7 @@ _qk()
 		fi
 		;;
 	doctor) _qk_reply "$cur" --json --strict --help ;;
+	last) _qk_reply "$cur" --failed --format --help ;;
 	info) _qk_reply "$cur" --format --json --help ;;
 	fix)
 		if [[ $cur == -* ]]; then
@@ -112,7 +113,7 @@ _qk()
 			_qk_reply "$cur" --size --help
 		fi
 		;;
-	help) _qk_reply "$cur" run run-many show why doctor info fix cache ;;
+	help) _qk_reply "$cur" run run-many show why doctor info last fix cache ;;
 	esac
 }
 

@@ -1,5 +1,6 @@
 #include "gmk-plugin/tasks/commands.h"
 #include "gmk-plugin/tasks/decide.h"
+#include "gmk-plugin/tasks/grants.h"
 #include "gmk-plugin/tasks/makers.h"
 #include "gmk-plugin/tasks/policy.h"
 #include "gmk-plugin/tasks/rules.h"
@@ -77,6 +78,7 @@ static char *flags(const char *target)
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
 	qk_autofree char *request = NULL;
 	struct qk_taskspec s = { 0 };
+	struct qk_request grants = { 0 };
 
 	if (!t || t->decision != QK_TO_RUN || m->host->pretending())
 		return NULL;
@@ -86,7 +88,9 @@ static char *flags(const char *target)
 	qk_spec_write_groups(&s, m->host->start()->run);
 	qk_taskspec_write(&s, &b);
 	qk_taskspec_release(&s);
-	request = m->host->request(target, t->task->project->root, b.s, b.len);
+	qk_taskgrants_request(&grants, t->task);
+	request = m->host->request(target, t->task->project->root, b.s, b.len, &grants);
+	qk_request_release(&grants);
 	/* below .qk/run of the directory that the runner starts in: nothing that make would quote */
 	return qk_asprintf("-T%s/%s -c", m->run, qk_path_base(request));
 }

@@ -3,7 +3,9 @@
 #include "base/fdio.h"
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/tasks/commands.h"
+#include "gmk-plugin/tasks/grants.h"
 #include "gmk-plugin/tasks/policy.h"
+#include "keying/sandboxspec.h"
 #include "keying/store.h"
 
 #include <errno.h>
@@ -101,7 +103,10 @@ void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t)
 		s->problem = qk_taskpolicy_problem(s, task);
 	if (task->target->qk.sandbox_off)
 		s->unsandboxed = "\"qk:sandbox\": false";
-	qk_taskpolicy_fill(s, t, qk_model.host->knobs->mode != QK_MODE_OFF && !s->unsandboxed);
+	if (task->target->qk.grants->is_explicit)
+		qk_taskgrants_fill(s, task);
+	else
+		qk_taskpolicy_fill(s, t, qk_model.host->knobs->mode != QK_MODE_OFF && !s->unsandboxed);
 	add_dotenv(s);
 	for (size_t i = 0; i < task->outputs.n; i++)
 		qk_vec_push(&s->outputs, task->outputs.v[i]);

@@ -224,6 +224,51 @@ START_TEST(many_rules)
 }
 END_TEST
 
+/* Explicit grants: what is open by its name elsewhere is not, and walls stop rules for what holds them. */
+static const struct {
+	const char *path;
+	enum qk_right right;
+	enum qk_answer answer;
+} closed[] = {
+	{ "/w/p/own", QK_READ, QK_ALLOWED },
+	{ "/w/p/own", QK_WRITE, QK_REFUSED },
+	{ "/w/p/.env", QK_READ, QK_ALLOWED },
+	{ "/w/.env", QK_READ, QK_REFUSED },
+	{ "/w/.git/HEAD", QK_READ, QK_REFUSED },
+	{ "/w/node_modules/m", QK_READ, QK_REFUSED },
+	{ "/w/p/nested", QK_READ, QK_REFUSED },
+	{ "/w/p/nested/f", QK_READ, QK_REFUSED },
+	{ "/w/p/nested/named", QK_READ, QK_ALLOWED },
+	{ "/w/p/nested/tree/x", QK_READ, QK_ALLOWED },
+	{ "/w/p/nested/a.log", QK_WRITE, QK_REFUSED },
+	{ "/w/p/a.log", QK_WRITE, QK_ALLOWED },
+	{ "/w/p/nested2/f", QK_READ, QK_ALLOWED },
+	{ "/w/.qk/x", QK_WRITE, QK_ALLOWED },
+	{ "/home/u/.ssh/id", QK_READ, QK_REFUSED },
+	{ "/home/u/.ssh", QK_READ, QK_REFUSED },
+	{ "/home/u/.sshx", QK_READ, QK_ALLOWED },
+	{ "/etc/passwd", QK_READ, QK_ALLOWED },
+};
+
+START_TEST(judge_closed)
+{
+	struct qk_policy q;
+
+	qk_policy_init(&q, "/w", "/w/.qk");
+	q.closed = true;
+	qk_strv_push(&q.walls, "/w/p/nested");
+	qk_strv_push(&q.hidden, "/home/u/.ssh");
+	qk_policy_add(&q, "/w", "p", QK_TREE, QK_READ, QK_BY_GRANT);
+	qk_policy_add(&q, "/w", "p/**/*.log", QK_GLOB, QK_READ | QK_WRITE, QK_BY_GRANT);
+	qk_policy_add(&q, "/w", "p/nested/named", QK_EXACT, QK_READ, QK_BY_GRANT);
+	qk_policy_add(&q, "/w", "p/nested/tree", QK_TREE, QK_READ, QK_BY_GRANT);
+	ck_assert_msg(qk_policy_judge(&q, closed[_i].path, closed[_i].right).answer == closed[_i].answer,
+		"%s", closed[_i].path);
+	ck_assert(qk_policy_has_walls(&q, "/w/p") && !qk_policy_has_walls(&q, "/w/p/nested"));
+	qk_policy_release(&q);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("policy");
@@ -233,6 +278,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, judge, 0, (int)(sizeof(judged) / sizeof(judged[0])));
+	tcase_add_loop_test(tc, judge_closed, 0, (int)(sizeof(closed) / sizeof(closed[0])));
 	tcase_add_test(tc, leads);
 	tcase_add_test(tc, links);
 	tcase_add_loop_test(tc, judge_joined, 0, (int)(sizeof(joined) / sizeof(joined[0])));

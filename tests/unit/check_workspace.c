@@ -1,3 +1,4 @@
+#include "keying/sandboxspec.h"
 #include "tests/unit/workspaces.h"
 
 START_TEST(finds_projects)
@@ -410,6 +411,7 @@ END_TEST
 START_TEST(qk_fields)
 {
 	const struct qk_target *t;
+	const struct qk_sandboxspec *g;
 	struct qk_workspace *ws;
 
 	tree_file("p/project.json", "{\"name\":\"p\",\"qk:top\":1,\"targets\":{"
@@ -420,7 +422,7 @@ START_TEST(qk_fields)
 				    "\"allow\":{\"read\":[\".\"],\"network\":true,\"localBinding\":"
 				    "[3000],\"pty\":true},"
 				    "\"deny\":{\"network\":[\"x.org\"]},\"ignore\":{\"read\":["
-				    "\"y\"],\"wat\":1},\"scrach\":[]},\n"
+				    "\"y\"]},\"scrach\":[]},\n"
 				    "\"qk:ultracache\":{\"mode\":\"record\",\"ignoreReads\":[\"^"
 				    "src/**\"],\"uncheckedOutputs\":[\"u\"],\"m\":1},"
 				    "\"qk:other\":{}},\n"
@@ -428,24 +430,30 @@ START_TEST(qk_fields)
 	ws = load();
 	t = target(ws, "p", "a");
 	ck_assert(t->qk.sandbox_off);
-	ck_assert_ptr_null(t->qk.allow);
+	ck_assert(!t->qk.grants->is_explicit);
 	ck_assert_int_eq(t->qk.ultracache, QK_ULTRACACHE_ON);
 	ck_assert_str_eq(t->qk.warm.v[0], ".cache");
 	ck_assert_ptr_null(t->qk.warm.v[1]);
 	t = target(ws, "p", "b");
-	ck_assert(!t->qk.sandbox_off && t->qk.weaker_when_nested);
+	ck_assert(!t->qk.sandbox_off && t->qk.grants->weaker_when_nested);
 	ck_assert_uint_eq(t->qk.scratch.n, 1);
 	ck_assert_str_eq(t->qk.scratch.v[0], "{projectRoot}/s");
 	ck_assert_uint_eq(t->qk.scratch_at->items[0]->line, 2);
-	check_json(t->qk.allow,
-		"{\"read\":[\".\"],\"network\":true,\"localBinding\":[3000],\"pty\":true}");
-	check_json(t->qk.deny, "{\"network\":[\"x.org\"]}");
+	g = t->qk.grants;
+	ck_assert(g->is_explicit && g->network_open && g->pty && !g->git_config && !g->local_binding);
+	ck_assert_uint_eq(g->read.n, 1);
+	ck_assert_str_eq(g->read.v[0], ".");
+	ck_assert_uint_eq(g->read_at->items[0]->line, 2);
+	ck_assert_uint_eq(g->local_ports.n, 1);
+	ck_assert_str_eq(g->local_ports.v[0], "3000");
+	ck_assert_str_eq(g->deny_network.v[0], "x.org");
+	ck_assert_str_eq(g->ignore_read.v[0], "y");
+	ck_assert_uint_eq(g->write.n + g->network.n + g->ignore_write.n, 0);
 	ck_assert_int_eq(t->qk.ultracache, QK_ULTRACACHE_RECORD);
 	ck_assert_str_eq(t->qk.ignore_reads.v[0], "^src/**");
 	ck_assert_str_eq(t->qk.unchecked_outputs.v[0], "u");
 	check_warned(ws, "p/project.json:1:22: unknown field \"qk:top\"");
-	check_warned(ws, "p/project.json:2:229: unknown field \"qk:sandbox\".scrach");
-	check_warned(ws, "p/project.json:2:217: unknown field \"qk:sandbox\".ignore.wat");
+	check_warned(ws, "p/project.json:2:221: unknown field \"qk:sandbox\".scrach");
 	check_warned(ws, "p/project.json:3:89: unknown field \"qk:ultracache\".m");
 	check_warned(ws, "p/project.json:3:103: unknown field \"qk:other\"");
 	t = target(ws, "p", "c");

@@ -39,6 +39,18 @@ static const struct {
 	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"read\":\".\"}}}}}",
 		"p/project.json:1:62: \"qk:sandbox\".allow.read must be an array of strings, not a "
 		"string" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":[]}}}",
+		"p/project.json:1:45: \"qk:sandbox\" must be false or an object, not an array" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"reed\":[]}}}}}",
+		"p/project.json:1:62: unknown field \"qk:sandbox\".allow.reed" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"deny\":{\"read\":[]}}}}}",
+		"p/project.json:1:61: unknown field \"qk:sandbox\".deny.read" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"deny\":{\"network\":[\"https://x.org\"]}}}}}",
+		"p/project.json:1:65: \"qk:sandbox\".deny.network: 'https://x.org': a host is wanted, not a URL" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"localBinding\":[70000]}}}}}",
+		"p/project.json:1:71: \"qk:sandbox\".allow.localBinding: '70000': a port is a number from 1 to 65535" },
+	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"pty\":[]}}}}}",
+		"p/project.json:1:61: \"qk:sandbox\".allow.pty must be true or false, not an array of other things" },
 	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:sandbox\":{\"allow\":{\"network\":[1]}}}}}",
 		"p/project.json:1:65: \"qk:sandbox\".allow.network must be an array of strings or "
 		"true or false, "
