@@ -194,7 +194,7 @@ HARNESS_BIN := $O/tests/cases
 # qk.mk as it stands once installed, so that cases, demo and measurements use this very build.
 QK_MK := $O/include/qk.mk
 # What this make was started with (job server, flags) is not for the makes that the cases start.
-CHECK = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(HARNESS_BIN) $(if $(filter 1,$(V)),-v) \
+CHECK = O=$O CC='$(CC)' env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(HARNESS_BIN) $(if $(filter 1,$(V)),-v) \
 	-m "$$(command -v make)" -s $(CURDIR) -b $(abspath $O)
 
 $(QK_MK): qk.mk
@@ -214,7 +214,7 @@ $O/bench/interleave: bench/interleave.c
 .PHONY: check unit self self-units demo bench help install uninstall clean
 
 check: all $(QK_MK) $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run all tests; CASES='glob...' some cases
-	$Q$(CHECK) $(if $(CASES),,$(addprefix -u ,$(UNIT_BIN))) $(CASES)
+	$Q$(CHECK) $(if $(CASES),,$(addprefix -u ,tests/floors.sh $(UNIT_BIN))) $(CASES)
 
 unit: $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run the unit tests alone
 	$Q$(CHECK) $(addprefix -u ,$(UNIT_BIN)) no-cases

@@ -210,9 +210,9 @@ static char *differing_path(const struct fields *old, size_t from, struct qk_pat
 		size_t class = 0, at = 0;
 		char *why = NULL;
 
-		if (!strcmp(f->tag, "place") && !same(f->value, view->place))
+		if (!strcmp(f->tag, "place") && view->place && !same(f->value, view->place))
 			return qk_strdup("the workspace stands elsewhere now, and the result names its place");
-		if (!strcmp(f->tag, "terminal") && !same(f->value, view->terminal))
+		if (!strcmp(f->tag, "terminal") && view->terminal && !same(f->value, view->terminal))
 			return qk_strdup("what it prints may depend on the terminal, which is another one now");
 		while (class < 4 && strcmp(f->tag, tags[class]))
 			class++;
@@ -239,6 +239,15 @@ static char *differing_path(const struct fields *old, size_t from, struct qk_pat
 	return NULL;
 }
 
+static enum qk_system_reads system_reads(const struct fields *f)
+{
+	const struct field *system = nth(f, f->v.n, "system", 0);
+
+	return system && same(system->value, "stat")  ? QK_SYSTEM_STAT
+	       : system && same(system->value, "off") ? QK_SYSTEM_OFF
+						      : QK_SYSTEM_CONTENT;
+}
+
 char *qk_why_name(const char *target, uint64_t line)
 {
 	return qk_asprintf("last/%s#%llu", target, (unsigned long long)line);
@@ -262,11 +271,14 @@ char *qk_why(struct qk_store *s, struct qk_pathview *view, const char *name, con
 		half++;
 	if (weak)
 		why = differing_weak(&old, half ? half - 1 : 0, &now);
+	else
+		view->system = system_reads(&old);
 	if (!why)
 		why = differing_path(&old, half, view, false);
-	if (!why)
+	/* what it made last stands there for who asks afterwards, and need not keep it from being found */
+	if (!why && weak)
 		why = differing_path(&old, half, view, true);
-	if (!why)
+	if (!why && weak)
 		why = qk_strdup("its recording was not kept, or newer ones took its place");
 	fields_release(&old);
 	fields_release(&now);

@@ -16,7 +16,9 @@ char *qk_why_name(const char *target, uint64_t line);
 /*
  * A sentence without a full stop, allocated: "a.h has changed (1f0c2a91 became 77ab10fe)", "word 3 of
  * the command was -O2 and is -O0", "it has no result yet". weak: the fields of its weak key now, as
- * keying/key.h has them; NULL leaves them out of the comparison.
+ * keying/key.h has them. NULL leaves them out of the comparison, and takes QK_SYSTEM_READS as it
+ * was: for who only asks, outside of a run. Then no sentence, NULL, says that no path differs that
+ * the line only looks at. A place or terminal that is NULL in the view is not compared.
  */
 char *qk_why(struct qk_store *s, struct qk_pathview *view, const char *name, const char *weak);
 

@@ -2,6 +2,7 @@
 
 #include "base/path.h"
 #include "sandbox/spawn.h"
+#include "sandbox/strace-text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 extern char **environ;
 
 /* One line of output: "PID name(arguments) = result", numbers raw, every string in hexadecimal. */
-enum { ARGS_MAX = 8, READ_BYTES = 1 << 16, FIFO_TRIES = 100 };
+enum { READ_BYTES = 1 << 16, FIFO_TRIES = 100 };
 
 /* Which argument is what, by the name that strace gives a call; as in calls.c. */
 struct named_call {
@@ -251,60 +252,6 @@ static struct qk_strace_process *process(struct qk_strace *s, pid_t pid)
 	return p;
 }
 
-static int hex(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Decodes \x61\x62... up to `end` in place. False if it is anything else. */
-static bool decode(char *s, char end)
-{
-	char *to = s;
-
-	while (*s && *s != end) {
-		if (s[0] != '\\' || s[1] != 'x' || hex(s[2]) < 0 || hex(s[3]) < 0)
-			return false;
-		*to++ = (char)(hex(s[2]) << 4 | hex(s[3]));
-		s += 4;
-	}
-	if (*s != end)
-		return false;
-	*to = '\0';
-	return true;
-}
-
-/* Splits "a, {b, c}, d) = r" at its top level; returns what follows ")", or NULL. */
-static char *split(char *s, char *args[ARGS_MAX], int *n)
-{
-	int depth = 0;
-
-	*n = 0;
-	args[(*n)++] = s;
-	for (; *s; s++) {
-		if (strchr("([{", *s)) {
-			depth++;
-		} else if (*s == ')' && !depth) {
-			*s = '\0';
-			return s + 1;
-		} else if (strchr(")]}", *s)) {
-			depth--;
-		} else if (*s == ',' && s[1] == ' ' && !depth && *n < ARGS_MAX) {
-			*s = '\0';
-			args[(*n)++] = s + 2;
-			s++;
-		}
-	}
-	return NULL;
-}
-
-/* "-100<...>" or "3<...>": the directory it names, NULL if it names none. */
-static const char *descriptor_path(char *arg)
-{
-	char *open = strchr(arg, '<');
-
-	return open && decode(open + 1, '>') ? open + 1 : NULL;
-}
-
 /* A quoted path, or a socket address with one. NULL: not shown, "" : an address that is no file. */
 static const char *path_arg(enum qk_call_op op, char *arg)
 {
@@ -313,9 +260,9 @@ static const char *path_arg(enum qk_call_op op, char *arg)
 
 		if (!sun)
 			return "";
-		return decode(sun + 10, '"') ? sun + 10 : NULL;
+		return qk_strace_decode(sun + 10, '"') ? sun + 10 : NULL;
 	}
-	return *arg == '"' && decode(arg + 1, '"') ? arg + 1 : NULL;
+	return *arg == '"' && qk_strace_decode(arg + 1, '"') ? arg + 1 : NULL;
 }
 
 static uint64_t flags_arg(enum qk_call_op op, const char *arg)
@@ -350,7 +297,7 @@ static bool directory_call(struct qk_strace *s, struct qk_strace_process *p, con
 			set_cwd(s, p, s->witness.a.path.s);
 		}
 	} else if (!strcmp(name, "fchdir")) {
-		path = descriptor_path(args[0]);
+		path = qk_strace_descriptor(args[0]);
 		if (!ret && path)
 			set_cwd(s, p, path);
 	} else if (!strcmp(name, "unshare")) {
@@ -409,8 +356,8 @@ static void file_call(struct qk_strace *s, struct qk_strace_process *p, const st
 	if (c->op == QK_CALL_BIND && !*d.path)
 		return;
 	d.flags = c->flags == N ? 0 : flags_arg(c->op, args[c->flags]);
-	d.base = c->dir == N ? p->cwd->path : descriptor_path(args[c->dir]);
-	d.base2 = c->dir2 == N ? p->cwd->path : descriptor_path(args[c->dir2]);
+	d.base = c->dir == N ? p->cwd->path : qk_strace_descriptor(args[c->dir]);
+	d.base2 = c->dir2 == N ? p->cwd->path : qk_strace_descriptor(args[c->dir2]);
 	if (c->dir != N && strtol(args[c->dir], NULL, 0) == AT_FDCWD && d.base)
 		set_cwd(s, p, d.base);
 	if (!d.base)
@@ -453,7 +400,7 @@ static int error_named(const char *text)
 /* A whole call: "name(arguments) = result". */
 static void whole_call(struct qk_strace *s, struct qk_strace_process *p, char *text)
 {
-	char *args[ARGS_MAX], *open = strchr(text, '('), *rest, *bracket;
+	char *args[QK_STRACE_ARGS], *open = strchr(text, '('), *rest, *bracket;
 	struct qk_outcome o = { 0 };
 	long ret;
 	int n;
@@ -461,7 +408,7 @@ static void whole_call(struct qk_strace *s, struct qk_strace_process *p, char *t
 	if (!open)
 		return;
 	*open = '\0';
-	rest = split(open + 1, args, &n);
+	rest = qk_strace_split(open + 1, args, &n);
 	if (!rest || strncmp(rest += strspn(rest, " "), "= ", 2)) {
 		qk_trace_lost(s->trace, "strace: a line that is not understood");
 		return;
@@ -475,7 +422,7 @@ static void whole_call(struct qk_strace *s, struct qk_strace_process *p, char *t
 	} else if ((bracket = strchr(rest, '<'))) {
 		bool deleted = strstr(bracket, ">(deleted)");
 
-		if (decode(bracket + 1, '>'))
+		if (qk_strace_decode(bracket + 1, '>'))
 			o.opened = deleted ? "" : bracket + 1;
 	}
 	if (directory_call(s, p, text, args, n, ret))

@@ -40,7 +40,7 @@ _qk()
 		[[ ${words[i]} == -- ]] && return # what follows is for make
 	done
 	if ((${#words[@]} == 2)); then
-		_qk_reply "$cur" run run-many show doctor info cache help --help --version
+		_qk_reply "$cur" run run-many show why doctor info cache help --help --version
 		return
 	fi
 	case $prev in
@@ -89,6 +89,13 @@ _qk()
 			esac
 		fi
 		;;
+	why)
+		if [[ $cur == -* ]]; then
+			_qk_reply "$cur" --help
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		fi
+		;;
 	doctor) _qk_reply "$cur" --json --strict --help ;;
 	info) _qk_reply "$cur" --format --json --help ;;
 	cache)
@@ -98,7 +105,7 @@ _qk()
 			_qk_reply "$cur" --size --help
 		fi
 		;;
-	help) _qk_reply "$cur" run run-many show doctor info cache ;;
+	help) _qk_reply "$cur" run run-many show why doctor info cache ;;
 	esac
 }
 

@@ -315,6 +315,7 @@ START_TEST(says_why)
 {
 	static const char now[] = "key recipe 1\nword - gcc\nword - \"a b -O2\"\nenv CPATH /x\n";
 	qk_autofree char *where = qk_asprintf("%s/store", dir), *why = NULL, *weak_why = NULL;
+	qk_autofree char *path_why = NULL;
 	qk_autobuf struct qk_buf text = QK_BUF_INIT;
 	struct qk_entry e = QK_ENTRY_INIT;
 	struct qk_pathset s = { 0 };
@@ -345,6 +346,12 @@ START_TEST(says_why)
 	weak_why = qk_why(store, &view, "last/a#0",
 		"key recipe 1\nword - gcc\nword - \"a b -O0\"\nenv CPATH /x\n");
 	ck_assert_str_eq(weak_why, "the command had -O2 where it has -O0");
+	/* who has no command tells of paths alone */
+	path_why = qk_why(store, &view, "last/a#0", NULL);
+	if (strstr(whys[_i].says, "recording"))
+		ck_assert_ptr_null(path_why);
+	else
+		ck_assert_str_eq(path_why, why);
 	qk_pathset_release(&s);
 	qk_store_free(store);
 }
