@@ -1,6 +1,6 @@
 /*
- * Tries one way out of the walls each: escape PID FILE WAY... with PID a process outside them, of the
- * same user, and FILE what may not be read. Says "out: WAY" or "held: WAY: why".
+ * Tries ways out of the walls, each in a child: escape PID FILE WAY... with PID a process outside
+ * them, of the same user, and FILE what may not be read. Says "out: WAY" or "held: WAY: why".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -215,7 +215,7 @@ static int terminal(void)
 /* The kernel takes 32 bits of the request: more of them change nothing. */
 static int terminal_wide(void)
 {
-	return typing(1UL << 32 | TIOCSTI);
+	return typing((unsigned long)(1ULL << 32 | TIOCSTI));
 }
 
 static const struct {
