@@ -48,6 +48,7 @@ WORKSPACE := $(call SRC,gmk-plugin/tasks) gmk-plugin/gmkx.c
 CLI := $(call SRC,cli)
 UNIT := $(call SRC,tests/unit)
 PROBES := $(call SRC,tests/probes)
+ESCAPE := $(call SRC,tests/escape)
 
 PLUGIN_SO := $O/lib/qk/qk.so
 WORKSPACE_SO := $O/lib/qk/qk-workspace.so
@@ -65,7 +66,8 @@ LANE_32 := $(if $(LANE_64),$(if $(shell echo 'int x;' | $(CC) -m32 -nostdlib -sh
 QK := $(if $(CLI),$O/bin/qk)
 UNIT_BIN := $(patsubst tests/unit/%.c,$O/tests/%,$(UNIT))
 PROBE_BIN := $(patsubst tests/probes/%.c,$O/tests/probes/%,$(filter-out %/preloaded.c,$(PROBES))) \
-	$O/tests/probes/preloaded.so $O/tests/probes/preloaded-there.so $O/tests/probes/lane-variants
+	$O/tests/probes/preloaded.so $O/tests/probes/preloaded-there.so $O/tests/probes/lane-variants \
+	$(patsubst %.c,$O/%,$(ESCAPE))
 
 # qk builds itself under enforce (make self): before the first dependency file, headers are granted.
 QK_ALLOW_READ := base keying sandbox report runner gmk-plugin cli tests
@@ -176,10 +178,10 @@ $(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk-runner.a 
 
 # A program without a loader is one of the probes.
 LDFLAGS_static := -static
-$(filter-out %.so %-variants,$(PROBE_BIN)): $O/tests/probes/%: tests/probes/%.c
+$(filter-out %.so %-variants,$(PROBE_BIN)): $O/tests/%: tests/%.c
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
-	$Q$(CC) $(QK_CFLAGS) $(DEPS) $(CFLAGS) -o $@ $< $(LDFLAGS_$*) -lpthread
+	$Q$(CC) $(QK_CFLAGS) $(DEPS) $(CFLAGS) -o $@ $< $(LDFLAGS_$(*F)) -lpthread
 
 # One of them lies where the fast lane's library wants to be.
 $O/tests/probes/preloaded-there.so: THERE := -Wl,-Ttext-segment=0x7ff00000

@@ -14,6 +14,7 @@
 #include "sandbox/overlay.h"
 #include "sandbox/settle.h"
 #include "sandbox/slots.h"
+#include "sandbox/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -332,13 +333,15 @@ const char *qk_walls_tmpdir(const struct qk_walls *w)
 
 int qk_walls_confine(const struct qk_walls *w, const char **ret_step)
 {
-	int r = 0;
+	int r;
 
 	if (w->backend == QK_BACKEND_LANDLOCK && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
 		*ret_step = "set no_new_privs";
 		return -errno;
 	}
-	if (w->ruleset_fd >= 0) {
+	*ret_step = "guard the terminal";
+	r = qk_terminal_guard(); /* while we may: it takes a capability that is dropped below */
+	if (!r && w->ruleset_fd >= 0) {
 		*ret_step = "restrict by Landlock";
 		r = qk_landlock_restrict(w->ruleset_fd);
 	}

@@ -104,8 +104,8 @@ int qk_walls_enter(struct qk_walls *w, struct qk_err *err);
 
 /*
  * In the child (possibly sharing memory with its parent: async-signal-safe calls only, no
- * allocation): drops what would let the command undo the walls, restricts itself where the back
- * end asks for it. 0, or -errno with *ret_step naming the failed step (a static string).
+ * allocation): guards the terminal, drops what would let the command undo the walls, restricts
+ * itself where the back end asks for it. 0, or -errno with *ret_step naming the failed step (a static string).
  */
 int qk_walls_confine(const struct qk_walls *w, const char **ret_step);
 
