@@ -52,6 +52,12 @@ PROBES := $(call SRC,tests/probes)
 PLUGIN_SO := $O/lib/qk/qk.so
 WORKSPACE_SO := $O/lib/qk/qk-workspace.so
 RUNNER_SH := $O/libexec/qk/sh
+# The eBPF recorder: programs for the kernel, compiled by clang, and the helper that loads them with
+# libbpf. Where one of them is missing it is not built, and says so when it is asked for.
+BPF_CC ?= clang
+EBPF := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),$(shell \
+	pkg-config --exists 'libbpf >= 1.0' 2>/dev/null && echo 'int x;' | \
+	$(BPF_CC) -target bpf -x c -c -o /dev/null - 2>/dev/null && echo $O/libexec/qk/ebpf))
 # The fast lane is for x86, its 32-bit half where the compiler has that too.
 LANE_64 := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),$O/lib/qk/fastlane.so)
 LANE_32 := $(if $(LANE_64),$(if $(shell echo 'int x;' | $(CC) -m32 -nostdlib -shared -fPIC -x c -o /dev/null - \
@@ -72,7 +78,7 @@ SAY = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $1 $2)
 .SECONDARY:
 .PHONY: all
 
-all: $(PLUGIN_SO) $(WORKSPACE_SO) $(RUNNER_SH) $(QK) $(LANE_64) $(LANE_32) ## build the plugin, the runner and the qk program
+all: $(PLUGIN_SO) $(WORKSPACE_SO) $(RUNNER_SH) $(QK) $(LANE_64) $(LANE_32) $(EBPF) ## build the plugin, the runner and the qk program
 
 $O/obj/%.o: %.c
 	$(call SAY,CC,$<)
@@ -120,6 +126,20 @@ $O/lib/qk/fastlane.so $O/lib/qk/fastlane-32.so: $(LANE) sandbox/fastlane-program
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(QK_CFLAGS) -O2 -g $(LANE_CFLAGS) $(LANE_LDFLAGS) $(LANE_WIDTH) -o $@ $(filter %.c,$^)
+
+# Only what the kernel's headers for user space and libbpf's have: no dump of one kernel's types.
+$O/obj/sandbox/ebpf/program.bpf: sandbox/ebpf/program.c sandbox/ebpf/kernel.h sandbox/ebpf/event.h sandbox/calls.h
+	$(call SAY,BPF,$<)
+	@mkdir -p $(@D)
+	$Q$(BPF_CC) -target bpf -mcpu=v3 -O2 -g -I. -idirafter /usr/include/$$($(CC) -print-multiarch) \
+		-Wall -Wextra -Wno-unused-parameter $(if $(filter 1,$(W)),-Werror) -c -o $@ $<
+
+$O/obj/sandbox/ebpf/helper.o: QK_CFLAGS += -DQK_EBPF_OBJECT='"$O/obj/sandbox/ebpf/program.bpf"'
+$O/obj/sandbox/ebpf/helper.o: $O/obj/sandbox/ebpf/program.bpf
+$O/libexec/qk/ebpf: $O/obj/sandbox/ebpf/helper.o $O/libqk.a
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $$(pkg-config --libs libbpf) -lpthread
 
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
 $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX_SRC) \
@@ -244,7 +264,7 @@ PREFIX_DIR = $(DESTDIR)$(PREFIX)
 SHARE := share/man/man1/qk.1 share/man/man5/qk.mk.5 share/bash-completion/completions/qk \
 	share/zsh/site-functions/_qk
 INSTALLED := include/qk.mk lib/qk/qk.so lib/qk/qk-workspace.so $(patsubst $O/%,%,$(LANE_64) $(LANE_32)) \
-	libexec/qk/sh $(if $(QK),bin/qk) $(SHARE)
+	libexec/qk/sh $(patsubst $O/%,%,$(EBPF)) $(if $(QK),bin/qk) $(SHARE)
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR if set
 	install -d $(addprefix $(PREFIX_DIR)/,$(sort $(dir $(INSTALLED))))
@@ -253,6 +273,7 @@ install: all ## install under PREFIX (/usr/local), below DESTDIR if set
 	$(if $(LANE_64),install -m 755 $(LANE_64) $(LANE_32) $(PREFIX_DIR)/lib/qk/)
 	install -m 755 $(WORKSPACE_SO) $(PREFIX_DIR)/lib/qk/qk-workspace.so
 	install -m 755 $(RUNNER_SH) $(PREFIX_DIR)/libexec/qk/sh
+	$(if $(EBPF),install -m 755 $(EBPF) $(PREFIX_DIR)/libexec/qk/)
 	$(if $(QK),install -m 755 $(QK) $(PREFIX_DIR)/bin/qk)
 	install -m 644 docs/qk.1 $(PREFIX_DIR)/share/man/man1/qk.1
 	install -m 644 docs/qk.mk.5 $(PREFIX_DIR)/share/man/man5/qk.mk.5

@@ -14,7 +14,7 @@ compare()
 	"$BUILD/bench/interleave" -n "${ROUNDS:-5}" "$@"
 }
 
-[ $# -gt 0 ] || set -- knob true tree many debian cache workspace
+[ $# -gt 0 ] || set -- knob true tree many debian cache workspace audit
 for name; do
 	WORK=$BUILD/bench/$name
 	export WORK

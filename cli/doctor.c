@@ -70,9 +70,7 @@ static void print_host(struct qk_page *p, const struct look *l)
 	const struct qk_host *h = &l->host;
 
 	qk_page_heading(p, "host");
-	qk_page_row(p, "recorder", "%s", qk_recorder_name(h->recorder));
-	if (*h->recorder_note)
-		qk_page_row(p, "", "not %s", h->recorder_note);
+	qk_host_recorder(p, h);
 	qk_page_row(p, "back end", "%s", qk_backend_name(h->walls.backend));
 	if (*h->backend_note)
 		qk_page_row(p, "", "not %s", h->backend_note);
@@ -135,8 +133,7 @@ static int print_json(const struct look *l)
 	qk_jsonout_string(&j, "makefile", l->makefile);
 	qk_jsonout_bool(&j, "includesQk", l->includes_us);
 	qk_jsonout_open(&j, "host", '{');
-	qk_jsonout_string(&j, "recorder", qk_recorder_name(h->recorder));
-	qk_jsonout_string(&j, "recorderNote", h->recorder_note);
+	qk_host_recorder_json(&j, h);
 	qk_jsonout_string(&j, "backend", qk_backend_name(h->walls.backend));
 	qk_jsonout_string(&j, "backendNote", h->backend_note);
 	qk_jsonout_string(&j, "backendLimits", h->walls.limits);

@@ -148,20 +148,66 @@ static void find_walls(struct qk_host *h, const char *root)
 	}
 }
 
+/* As a run does, with what lies beside the runner. */
+static void find_recorder(struct qk_host *h)
+{
+	const char *runner = h->prefix.runner ? h->prefix.runner : "/";
+	const char *wish = getenv("QK_FASTLANE");
+	qk_autofree char *library = qk_path_join(runner, "../../../lib/qk/fastlane.so");
+	qk_autofree char *helper = qk_path_join(runner, "../ebpf");
+	struct qk_ebpf_host ebpf = { .helper = helper, .root = "/" };
+	struct qk_lane_choice lane = { .library = library };
+	struct qk_err err = QK_ERR_INIT, cannot = QK_ERR_INIT;
+	char note[512] = "";
+
+	if (wish && (!strcmp(wish, "off") || !strcmp(wish, "0") || !strcmp(wish, "no")))
+		lane.library = NULL;
+	if (qk_recorder_choose_lane(getenv("QK_RECORDER"), &h->recorder, &lane, &ebpf, note,
+		    sizeof(note), &err)) {
+		h->recorder_problem = qk_asprintf("QK_RECORDER: %s", err.msg);
+		qk_recorder_choose_lane(NULL, &h->recorder, &lane, &ebpf, note, sizeof(note), NULL);
+	}
+	h->recorder_note = qk_strdup(note);
+	h->fastlane = lane.works;
+	h->fastlane_note = qk_strdup(lane.why);
+	if (!lane.library && h->recorder == QK_RECORDER_SECCOMP) {
+		free(h->fastlane_note);
+		h->fastlane_note = qk_strdup("QK_FASTLANE=off");
+	}
+	h->ebpf_problem = qk_strdup(h->recorder != QK_RECORDER_EBPF &&
+			qk_recorder_try_ebpf(&ebpf, &cannot) ? cannot.msg : "");
+}
+
+void qk_host_recorder(struct qk_page *p, const struct qk_host *h)
+{
+	qk_page_row(p, "recorder", "%s", qk_recorder_name(h->recorder));
+	if (*h->recorder_note)
+		qk_page_row(p, "", "not %s", h->recorder_note);
+	if (h->recorder == QK_RECORDER_SECCOMP)
+		qk_page_row(p, "fast lane", "%s%s%s", h->fastlane ? "yes" : "no",
+			*h->fastlane_note ? ": " : "", h->fastlane_note);
+	qk_page_row(p, "eBPF", "%s%s", *h->ebpf_problem ? "no: " : "yes", h->ebpf_problem);
+}
+
+void qk_host_recorder_json(struct qk_jsonout *j, const struct qk_host *h)
+{
+	qk_jsonout_string(j, "recorder", qk_recorder_name(h->recorder));
+	qk_jsonout_string(j, "recorderNote", h->recorder_note);
+	qk_jsonout_bool(j, "fastLane", h->fastlane);
+	qk_jsonout_string(j, "fastLaneNote", h->fastlane_note);
+	qk_jsonout_bool(j, "ebpf", !*h->ebpf_problem);
+	qk_jsonout_string(j, "ebpfNote", h->ebpf_problem);
+}
+
 void qk_host_find(struct qk_host *h, const char *root)
 {
 	struct qk_err err = QK_ERR_INIT;
-	char note[512] = "";
 
 	*h = (struct qk_host){ 0 };
 	if (qk_prefix_find(&h->prefix, &err))
 		h->prefix_problem = qk_strdup(err.msg);
 	find_make(h);
-	if (qk_recorder_choose(getenv("QK_RECORDER"), &h->recorder, note, sizeof(note), &err)) {
-		h->recorder_problem = qk_asprintf("QK_RECORDER: %s", err.msg);
-		qk_recorder_choose(NULL, &h->recorder, note, sizeof(note), NULL);
-	}
-	h->recorder_note = qk_strdup(note);
+	find_recorder(h);
 	find_walls(h, root);
 }
 
@@ -173,6 +219,8 @@ void qk_host_release(struct qk_host *h)
 	free(h->make_version);
 	free(h->make_problem);
 	free(h->recorder_note);
+	free(h->fastlane_note);
+	free(h->ebpf_problem);
 	free(h->recorder_problem);
 	free(h->backend_note);
 	free(h->state_problem);

@@ -33,8 +33,7 @@ static int print_json(const struct qk_site *s, const struct qk_host *h, const ch
 	qk_jsonout_number(&j, "bytes", stored->bytes);
 	qk_jsonout_number(&j, "limit", limit);
 	qk_jsonout_close(&j, '}');
-	qk_jsonout_string(&j, "recorder", qk_recorder_name(h->recorder));
-	qk_jsonout_string(&j, "recorderNote", h->recorder_note);
+	qk_host_recorder_json(&j, h);
 	qk_jsonout_string(&j, "backend", qk_backend_name(h->walls.backend));
 	qk_jsonout_string(&j, "backendNote", h->backend_note);
 	qk_jsonout_string(&j, "backendLimits", h->walls.limits);
@@ -68,9 +67,7 @@ static int print_text(const struct qk_site *s, const struct qk_host *h, const ch
 			used, most);
 	else
 		qk_page_row(&p, "", "%llu results, %s", (unsigned long long)stored->entries, used);
-	qk_page_row(&p, "recorder", "%s", qk_recorder_name(h->recorder));
-	if (*h->recorder_note)
-		qk_page_row(&p, "", "not %s", h->recorder_note);
+	qk_host_recorder(&p, h);
 	qk_page_row(&p, "back end", "%s", qk_backend_name(h->walls.backend));
 	if (*h->backend_note)
 		qk_page_row(&p, "", "not %s", h->backend_note);

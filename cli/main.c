@@ -14,6 +14,7 @@ static const struct qk_part_of_verb verbs[] = {
 	{ "why", qk_verb_why, "which path differs from a target's stored result" },
 	{ "doctor", qk_verb_doctor, "look for what is wrong with the workspace and this host" },
 	{ "info", qk_verb_info, "versions, the workspace, its cache, what this host gives" },
+	{ "fix", qk_verb_fix, "mend what the last audit found, in project.json or the Makefile" },
 	{ "cache", qk_verb_cache, "where the cache is; make it smaller" },
 };
 

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "keying/outputs.h"
 #include "keying/scratch.h"
 #include "keying/tokens.h"
 
@@ -78,6 +79,57 @@ static bool check_one(struct qk_arena *a, const struct qk_site *s, const char *s
 	return false;
 }
 
+/* Emptied before the task runs, and put back before it: one of the two is meant. */
+static bool is_scratch(const struct qk_task *t, const char *path)
+{
+	for (size_t k = 0; k < t->target->qk.scratch.n; k++) {
+		qk_autobuf struct qk_buf dir = QK_BUF_INIT;
+
+		if (qk_tokens_path(&dir, t->target->qk.scratch.v[k], t->project, t->options, NULL) &&
+			(qk_path_under(path, dir.s) || qk_path_under(dir.s, path)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_output(const struct qk_task *t, const char *path)
+{
+	struct qk_outputs o = { 0 };
+	bool made;
+
+	for (size_t k = 0; k < t->outputs.n; k++)
+		qk_outputs_add(&o, t->outputs.v[k], NULL);
+	made = qk_outputs_match(&o, path);
+	qk_outputs_release(&o);
+	return made;
+}
+
+static void check_warm(struct qk_arena *a, const struct qk_site *s, const char *store,
+	const struct qk_task *t, struct qk_faults *f)
+{
+	const struct qk_declared *d = &t->target->qk;
+
+	for (size_t k = 0; k < d->warm.n; k++) {
+		qk_autobuf struct qk_buf path = QK_BUF_INIT;
+		qk_autofree char *why = NULL, *link = NULL;
+		const char *unresolved = NULL;
+
+		if (!qk_tokens_path(&path, d->warm.v[k], t->project, t->options, &unresolved))
+			why = qk_strdup(unresolved);
+		else
+			why = qk_warm_refuse(s->ws, store, path.s);
+		if (!why && (link = link_on_way(s->root, path.s)))
+			why = qk_asprintf("'%s' is a symbolic link", link);
+		if (!why && is_scratch(t, path.s))
+			why = qk_strdup("it is, holds or lies in a scratch directory of the task");
+		if (!why && t->target->outputs && is_output(t, path.s))
+			why = qk_strdup("it is an output of the task too, which the cache replaces");
+		if (why)
+			qk_faults_add(f, "workspace", "warm", "%s: warm path '%s' of %s: %s",
+				qk_json_place(a, d->warm_at->items[k]), d->warm.v[k], t->id, why);
+	}
+}
+
 void qk_scratch_check(const struct qk_site *s, const struct qk_taskgraph *g, struct qk_faults *f)
 {
 	qk_autofree char *store = qk_site_store(s);
@@ -88,6 +140,7 @@ void qk_scratch_check(const struct qk_site *s, const struct qk_taskgraph *g, str
 		const struct qk_task *t = g->tasks[i];
 		const struct qk_declared *d = &t->target->qk;
 
+		check_warm(&a, s, store, t, f);
 		for (size_t k = 0; k < d->scratch.n; k++) {
 			struct scratch one = { .task = t, .at = d->scratch_at->items[k] };
 			qk_autobuf struct qk_buf dir = QK_BUF_INIT;

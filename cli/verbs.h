@@ -14,6 +14,7 @@ int qk_verb_show(int argc, char **argv);
 int qk_verb_doctor(int argc, char **argv);
 int qk_verb_info(int argc, char **argv);
 int qk_verb_cache(int argc, char **argv);
+int qk_verb_fix(int argc, char **argv);
 int qk_verb_why(int argc, char **argv);
 
 /* The parts of qk show that have a file of their own. */

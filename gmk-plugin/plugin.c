@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include <unistd.h>
 
 enum { ENVIRON_MAX = 16 << 20 };
+
+#define MAKE_HOOK "$(qk-make )"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -81,8 +84,10 @@ static int choose(struct qk_session *s, struct qk_err *err)
 	/* PREFIX/libexec/qk/sh -> PREFIX/lib/qk/fastlane.so */
 	qk_autofree char *library = qk_path_join(qk_plugin.runner, "../../../lib/qk/fastlane.so");
 
+	qk_autofree char *helper = qk_path_join(qk_plugin.runner, "../ebpf");
+
 	return qk_session_choose(s, qk_plugin.knobs.recorder,
-		qk_plugin.knobs.no_fastlane ? NULL : library, qk_plugin.knobs.no_overlay, err);
+		qk_plugin.knobs.no_fastlane ? NULL : library, helper, qk_plugin.knobs.no_overlay, err);
 }
 
 /* What this make was started with: whatever else recipes find in theirs, makefiles have put there. */
@@ -113,6 +118,7 @@ static int start_new_run(struct qk_err *err)
 	if (ret)
 		return ret;
 	s->state = qk_path_join(s->root, ".qk");
+	s->makefile = qk_gmkx_expand("$(firstword $(MAKEFILE_LIST))");
 	s->cache_dir = qk_store_dir(s->root, qk_plugin.knobs.cache_dir, NULL);
 	ret = qk_rundir_create(s->state, &s->run, &qk_plugin.lock_fd, err);
 	if (!ret)
@@ -174,6 +180,27 @@ static void export_if_set(const char *name)
 	qk_gmkx_eval("ifneq ($(origin %s),undefined)\nexport %s := $(%s)\nendif", name, name, name);
 }
 
+/*
+ * Lines that run $(MAKE) are told by what MAKE expands to. A makefile or a command line that has set
+ * it keeps its value, once all makefiles are read; qk.make is the program it names.
+ */
+static void hook_make(bool parsed)
+{
+	qk_autofree char *value = qk_gmkx_expand("$(value MAKE)");
+	qk_autofree char *origin = qk_gmkx_expand("$(origin MAKE)");
+
+	if (!strncmp(value, MAKE_HOOK, strlen(MAKE_HOOK)))
+		return;
+	if (!strcmp(origin, "default")) {
+		qk_gmkx_eval("MAKE = " MAKE_HOOK "$(MAKE_COMMAND)");
+	} else {
+		qk_gmkx_eval("qk.make := $(firstword $(MAKE))");
+		if (parsed)
+			qk_gmkx_eval("qk.make.text := $(MAKE)\n"
+				     "override MAKE = " MAKE_HOOK "$(qk.make.text)");
+	}
+}
+
 void qk_plugin_activate(void)
 {
 	struct qk_plugin *p = &qk_plugin;
@@ -182,6 +209,7 @@ void qk_plugin_activate(void)
 		if (qk_list_variables[l] && qk_list_variables[l][0] == 'Q')
 			define_if_unset(qk_list_variables[l]);
 	define_if_unset("QK_SANDBOX");
+	qk_gmkx_eval("qk.make := $(MAKE_COMMAND)");
 	if (p->knobs.wrap) {
 		qk_autofree char *shell = qk_gmkx_expand("$(SHELL)");
 
@@ -193,12 +221,12 @@ void qk_plugin_activate(void)
 		qk_gmkx_eval("%sSHELL := %s", p->parsed ? "override " : "", p->runner);
 		setenv("QK_SHELL", p->user_shell, 1); /* 4.3 gives $(shell) our own environment */
 		qk_gmkx_eval("export QK_SHELL := %s", p->user_shell);
-		qk_gmkx_eval("ifneq ($(filter default,$(origin MAKE)),)\n"
-			     "MAKE = $(qk-make )$(MAKE_COMMAND)\nendif");
+		hook_make(p->parsed);
 	}
-	qk_gmkx_eval("export QK_REQ = $(qk-req )\nexport QK_RUN = $(qk-run )");
+	/* what another make has left in the environment is not ours, not even under make -e */
+	qk_gmkx_eval("override export QK_REQ = $(qk-req )\noverride export QK_RUN = $(qk-run )");
 	if (!p->makefiles || !strstr(p->makefiles, p->mk))
-		qk_gmkx_eval("export MAKEFILES := %s%s%s", p->mk, p->makefiles ? " " : "",
+		qk_gmkx_eval("override export MAKEFILES := %s%s%s", p->mk, p->makefiles ? " " : "",
 			p->makefiles ? p->makefiles : "");
 	export_if_set("SANDBOX");
 	if (p->knobs.caching) {
@@ -213,17 +241,32 @@ void qk_plugin_activate(void)
 
 void qk_plugin_give_back(void)
 {
-	qk_gmkx_eval("ifeq ($(SHELL),%s)\nSHELL := %s\nendif\nundefine QK_REQ\nundefine QK_RUN\nundefine QK_SHELL",
+	qk_gmkx_eval("ifeq ($(SHELL),%s)\nSHELL := %s\nendif\noverride undefine QK_REQ\noverride undefine QK_RUN\nundefine QK_SHELL",
 		qk_plugin.runner, qk_plugin.user_shell);
 	unsetenv("QK_SHELL");
 	qk_plugin.active = false;
+}
+
+/*
+ * Whether this make runs within a recipe of another one under qk, whose task it is part of: QK_TASK is
+ * MAKE'S PID:OFFSET. A daemon that a recipe started keeps the variable when that make is long gone.
+ */
+static bool within_task(void)
+{
+	const char *task = getenv("QK_TASK");
+	unsigned long long offset;
+	int pid;
+
+	if (!task || sscanf(task, "%d:%llu", &pid, &offset) != 2 || pid <= 0)
+		return false;
+	return !kill(pid, 0) || errno != ESRCH;
 }
 
 int qk_gmk_setup(void)
 {
 	const char *makefiles = getenv("MAKEFILES");
 
-	qk_plugin.inert = getenv("QK_TASK") != NULL;
+	qk_plugin.inert = within_task();
 	qk_plugin.makefiles = makefiles ? qk_strdup(makefiles) : NULL;
 	qk_plugin.user_shell = qk_strdup("/bin/sh");
 	read_parent();

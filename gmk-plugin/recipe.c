@@ -172,7 +172,7 @@ static char *expand_parts(struct qk_strv *parts)
 	qk_autobuf struct qk_buf text = QK_BUF_INIT;
 	char *all;
 
-	qk_buf_addstr(&text, "$@" SEP "$(SHELL)" SEP "$(MAKE_COMMAND)" SEP "$(strip $(QK_SANDBOX))");
+	qk_buf_addstr(&text, "$@" SEP "$(SHELL)" SEP "$(qk.make)" SEP "$(strip $(QK_SANDBOX))");
 	for (size_t l = 0; l < QK_N_LISTS; l++) {
 		const char *name = qk_list_variables[l];
 

@@ -16,6 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of last.json; beyond, only what mends the findings is left. */
+enum { LAST_MAX = 16 << 20, LAST_FINDINGS = 1 << 16 };
+
 static void leave_graph(void)
 {
 	struct qk_graph *g = qk_graph_new();
@@ -26,6 +29,26 @@ static void leave_graph(void)
 	if (qk_graph_write(g, (uint64_t)getpid(), qk_plugin.session.run, &err))
 		fprintf(stderr, "qk: %s\n", err.msg);
 	qk_graph_free(g);
+}
+
+/* What the run found, for `qk fix`: last.json of the state directory, as SANDBOX_REPORT has it. */
+static void leave_last(const struct qk_report *rep)
+{
+	qk_autofree char *path = qk_path_join(qk_plugin.session.state, "last.json");
+	qk_autobuf struct qk_buf json = QK_BUF_INIT;
+	struct qk_err err = QK_ERR_INIT;
+	size_t n = 0;
+
+	for (size_t i = 0; i < rep->tasks.n; i++)
+		n += rep->tasks.v[i].findings.n;
+	if (n <= LAST_FINDINGS)
+		qk_json_report(&json, rep);
+	if (n > LAST_FINDINGS || json.len > LAST_MAX) {
+		qk_buf_reset(&json);
+		qk_json_report_brief(&json, rep);
+	}
+	if (qk_write_file(path, json.s, json.len, 0666, &err))
+		fprintf(stderr, "qk: %s\n", err.msg);
 }
 
 static void write_report(const struct qk_report *rep)
@@ -109,6 +132,8 @@ static void report_findings(const struct qk_report *rep)
 	fflush(stderr);
 	if (text.len)
 		(void)qk_write_all(STDERR_FILENO, text.s, text.len);
+	if (qk_plugin.session.mode != QK_MODE_OFF)
+		leave_last(rep);
 	if (qk_plugin.knobs.report)
 		write_report(rep);
 }

@@ -184,6 +184,24 @@ void qk_declared_warn_unknown(
 	}
 }
 
+/* { "paths": [...] }, or the array alone. */
+static int read_warm(struct qk_workspace *ws, const struct qk_json *target, struct qk_declared *ret,
+	struct qk_err *err)
+{
+	static const char *const known[] = { "paths", NULL };
+	const struct qk_json *v = qk_json_get(target, "qk:warm");
+
+	if (!v || v->type == QK_JSON_NULL)
+		return 0;
+	if (v->type == QK_JSON_ARRAY)
+		return read_names(ws, target, "qk:warm", &ret->warm, &ret->warm_at, err);
+	if (v->type != QK_JSON_OBJECT)
+		return qk_json_fail(v, err, "\"qk:warm\" must be an object or an array, not %s",
+			qk_json_type_name(v->type));
+	warn_others(ws, v, "qk:warm", known);
+	return read_names(ws, v, "paths", &ret->warm, &ret->warm_at, err);
+}
+
 int qk_declared_read(struct qk_workspace *ws, const struct qk_json *target, struct qk_declared *ret,
 	struct qk_err *err)
 {
@@ -199,6 +217,6 @@ int qk_declared_read(struct qk_workspace *ws, const struct qk_json *target, stru
 	if (!r)
 		r = read_ultracache(ws, ultracache, ret, err);
 	if (!r)
-		r = read_names(ws, target, "qk:warm", &ret->warm, &ret->warm_at, err);
+		r = read_warm(ws, target, ret, err);
 	return r;
 }

@@ -53,27 +53,46 @@ static void file_outputs(struct qk_filesets *f, struct qk_outputs *o)
 	}
 }
 
-static void add_target(struct qk_filesets *f, const struct qk_project *p, const struct qk_target *t)
+/* What cannot be resolved is told where the task's own declarations are read. */
+static void add_glob(struct qk_outputs *o, const char *text, const struct qk_project *p,
+	const struct qk_target *t)
 {
-	struct qk_outputs *o;
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
 
-	if (!t->outputs || t->outputs->type != QK_JSON_ARRAY || !t->outputs->n)
-		return;
-	o = qk_zalloc(sizeof(*o));
-	for (uint32_t i = 0; i < t->outputs->n; i++) {
-		const struct qk_json *item = t->outputs->items[i];
-		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+	if (qk_tokens_path(&b, text, p, t->options, NULL))
+		qk_outputs_add(o, b.s, NULL);
+}
 
-		/* What cannot be resolved is told where the task's outputs are read. */
-		if (item->type == QK_JSON_STRING &&
-			qk_tokens_path(&b, item->s, p, t->options, NULL))
-			qk_outputs_add(o, b.s, NULL);
-	}
+static void add_outputs(struct qk_filesets *f, const struct qk_project *p, struct qk_outputs *o)
+{
 	qk_vec_push(&f->outputs, o);
 	/* Outputs that hold the whole project would leave it without inputs. */
 	if (strcmp(p->root, ".") && qk_outputs_match(o, p->root))
 		return;
 	file_outputs(f, o);
+}
+
+/* Outputs, and beside them what else the task itself makes: warm paths and scratch directories. */
+static void add_target(struct qk_filesets *f, const struct qk_project *p, const struct qk_target *t)
+{
+	struct qk_outputs *o, *own;
+	uint32_t n = t->outputs && t->outputs->type == QK_JSON_ARRAY ? t->outputs->n : 0;
+
+	if (n) {
+		o = qk_zalloc(sizeof(*o));
+		for (uint32_t i = 0; i < n; i++)
+			if (t->outputs->items[i]->type == QK_JSON_STRING)
+				add_glob(o, t->outputs->items[i]->s, p, t);
+		add_outputs(f, p, o);
+	}
+	if (!t->qk.warm.n && !t->qk.scratch.n)
+		return;
+	own = qk_zalloc(sizeof(*own));
+	for (size_t i = 0; i < t->qk.warm.n; i++)
+		add_glob(own, t->qk.warm.v[i], p, t);
+	for (size_t i = 0; i < t->qk.scratch.n; i++)
+		add_glob(own, t->qk.scratch.v[i], p, t);
+	add_outputs(f, p, own);
 }
 
 /* True if the path, or a directory above it, is an output of some target. */

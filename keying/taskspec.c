@@ -27,6 +27,7 @@ enum taskspec_tag { /* 64 to 79 are those of the parts */
 	TAG_READY_WHEN,
 	TAG_OUTPUT,
 	TAG_SCRATCH,
+	TAG_WARM,
 	TAG_NEEDS,
 	TAG_NUMBER,
 	TAG_RULE, /* scope, rights, reason, path */
@@ -51,6 +52,7 @@ void qk_taskspec_release(struct qk_taskspec *s)
 	qk_vec_release(&s->ready_when);
 	qk_vec_release(&s->outputs);
 	qk_vec_release(&s->scratch);
+	qk_vec_release(&s->warm);
 	qk_vec_release(&s->needs);
 	qk_vec_release(&s->rules);
 	qk_parts_release(&s->parts);
@@ -85,6 +87,7 @@ static struct qk_texts *list_field(struct qk_taskspec *s, unsigned int tag)
 	case TAG_READY_WHEN: return &s->ready_when;
 	case TAG_OUTPUT: return &s->outputs;
 	case TAG_SCRATCH: return &s->scratch;
+	case TAG_WARM: return &s->warm;
 	case TAG_NEEDS: return &s->needs;
 	default: return NULL;
 	}

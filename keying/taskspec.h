@@ -47,6 +47,7 @@ struct qk_taskspec {
 	struct qk_texts ready_when;
 	struct qk_texts outputs;
 	struct qk_texts scratch;
+	struct qk_texts warm; /* patterns */
 	struct qk_texts needs; /* "N TOTAL": continuous tasks it needs (report/keepers.h) */
 	uint64_t number;       /* in its make */
 	bool foreground;       /* a continuous task that was asked for: make waits for it */

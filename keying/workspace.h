@@ -54,7 +54,7 @@ struct qk_declared {
 	const struct qk_json *ignore_reads_at;
 	struct qk_names unchecked_outputs;
 	struct qk_names warm;
-	const struct qk_json *warm_at;
+	const struct qk_json *warm_at; /* the array */
 };
 
 struct qk_target {

@@ -51,14 +51,41 @@ static const char *local(struct judging *jd, const struct qk_task *t, const char
 	return qk_arena_strndup(&jd->rep->arena, b.s, b.len);
 }
 
-/* An empty fix is none; others are n names. */
+/* What mends a finding. Of a workspace a field and the value it lacks; the line is made of them. */
+struct mending {
+	struct qk_buf line, value;
+	const char *field;
+};
+
+#define MENDING_INIT { QK_BUF_INIT, QK_BUF_INIT, NULL }
+#define autocleared __attribute__((cleanup(clear)))
+
+static void clear(struct mending *m)
+{
+	qk_buf_release(&m->line);
+	qk_buf_release(&m->value);
+}
+
+static void set_field(struct mending *m, const struct qk_task *t, const char *field)
+{
+	const char *value = m->value.s;
+
+	m->field = field;
+	qk_fix_field(&m->line, t->req.target, field, &value, 1);
+}
+
+/* Without a line in m there is none; others are n names. */
 static void add(struct judging *jd, struct qk_report_task *to, enum qk_kind kind, const char *path,
-	const char *const *others, size_t n, const char *fix)
+	const char *const *others, size_t n, const struct mending *m)
 {
 	struct qk_finding f = { .kind = kind, .path = path };
 
-	if (*fix)
-		f.fix = qk_arena_strdup(&jd->rep->arena, fix);
+	if (m && m->line.len)
+		f.fix = qk_arena_strdup(&jd->rep->arena, m->line.s);
+	if (m && m->value.len)
+		f.value = qk_arena_strdup(&jd->rep->arena, m->value.s);
+	if (m)
+		f.field = m->field;
 	if (n)
 		f.others = qk_arena_alloc(&jd->rep->arena, (n + 1) * sizeof(*f.others));
 	for (size_t i = 0; i < n; i++)
@@ -66,38 +93,86 @@ static void add(struct judging *jd, struct qk_report_task *to, enum qk_kind kind
 	qk_vec_push(&to->findings, f);
 }
 
+static const struct writer *writers_of(struct judging *jd, const char *path)
+{
+	struct writer *w;
+
+	HASH_FIND_STR(jd->writers, path, w);
+	return w;
+}
+
+static bool may_write(const struct qk_task *t, const char *path)
+{
+	return qk_task_judged(t, path)->write.answer == QK_ALLOWED;
+}
+
+/* Another task wrote the path, and does not say so: then that one is to be mended. */
+static const struct qk_task *stray_writer(struct judging *jd, const struct qk_task *t, const char *path)
+{
+	const struct writer *w = writers_of(jd, path);
+
+	for (size_t i = 0; w && i < w->tasks.n; i++)
+		if (w->tasks.v[i] != t && w->tasks.v[i]->req.task && !may_write(w->tasks.v[i], path))
+			return w->tasks.v[i];
+	return NULL;
+}
+
+/* An output of another task is waited for; what no input can select, no field mends. */
+static void mend_read(struct judging *jd, struct mending *m, const struct qk_task *t, const char *path)
+{
+	const char *maker = jd->known ? jd->known->maker(t->req.target, path) : NULL;
+	const struct qk_task *stray = stray_writer(jd, t, path);
+
+	if (stray) {
+		qk_fix_value(&m->value, &stray->req, path);
+		set_field(m, stray, "outputs");
+		qk_buf_reset(&m->value);
+		m->field = NULL;
+	} else if (maker) {
+		qk_buf_addstr(&m->value, maker);
+		set_field(m, t, "dependsOn");
+	} else if (!jd->known || jd->known->selectable(path)) {
+		qk_fix_value(&m->value, &t->req, path);
+		set_field(m, t, "inputs");
+	}
+}
+
 static void add_read(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	enum qk_kind kind, const char *path)
 {
 	const char *project = kind == QK_KIND_DEPENDENCY ? jd->known->dependency(t->req.target, path) : NULL;
-	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
+	autocleared struct mending m = MENDING_INIT;
 
 	if (t->req.task)
-		qk_fix_field(&fix, &t->req, "inputs", path);
-	else
-		qk_fix_prerequisite(&fix, t->req.target, local(jd, t, path));
-	add(jd, to, kind, shown(jd, path), &project, project != NULL, fix.s);
+		mend_read(jd, &m, t, path);
+	else if (qk_fix_prerequisite(&m.line, t->req.target, local(jd, t, path)))
+		qk_fix_entry(&m.value, local(jd, t, path));
+	add(jd, to, kind, shown(jd, path), &project, project != NULL, &m);
 }
 
 static void add_write(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	enum qk_kind kind, const char *path)
 {
-	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
+	autocleared struct mending m = MENDING_INIT;
 
-	if (t->req.task)
-		qk_fix_field(&fix, &t->req, "outputs", path);
-	else
-		qk_fix_variable(&fix, t->req.target, "QK_OUTPUTS", local(jd, t, path));
-	add(jd, to, kind, shown(jd, path), NULL, 0, fix.s);
+	if (t->req.task) {
+		qk_fix_value(&m.value, &t->req, path);
+		set_field(&m, t, "outputs");
+	} else {
+		qk_fix_variable(&m.line, t->req.target, "QK_OUTPUTS", local(jd, t, path));
+	}
+	add(jd, to, kind, shown(jd, path), NULL, 0, &m);
 }
 
 /* x is to wait for y. */
-static void fix_order(struct qk_buf *fix, const struct qk_task *x, const struct qk_task *y)
+static void mend_order(struct mending *m, const struct qk_task *x, const struct qk_task *y)
 {
-	if (x->req.task && y->req.task)
-		qk_fix_depends(fix, x->req.target, y->req.target);
-	else
-		qk_fix_prerequisite(fix, x->req.target, y->req.target);
+	if (x->req.task && y->req.task) {
+		qk_buf_addstr(&m->value, y->req.target);
+		set_field(m, x, "dependsOn");
+	} else {
+		qk_fix_prerequisite(&m->line, x->req.target, y->req.target);
+	}
 }
 
 /* What the workspace knows makes more of a read outside the inputs. */
@@ -118,14 +193,6 @@ static bool is_left_written(const struct qk_trace_entry *e)
 	return e->flags & (QK_T_WRITTEN | QK_T_META);
 }
 
-static const struct writer *writers_of(struct judging *jd, const char *path)
-{
-	struct writer *w;
-
-	HASH_FIND_STR(jd->writers, path, w);
-	return w;
-}
-
 /* Another recipe made what this one read, and neither waits for the other. */
 static bool judge_ordering(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	const struct qk_trace_entry *e)
@@ -135,12 +202,12 @@ static bool judge_ordering(struct judging *jd, struct qk_report_task *to, const 
 
 	for (size_t i = 0; w && i < w->tasks.n; i++) {
 		const struct qk_task *maker = w->tasks.v[i], *x = t, *y = maker;
-		qk_autobuf struct qk_buf fix = QK_BUF_INIT;
+		autocleared struct mending m = MENDING_INIT;
 
 		if (maker == t || qk_tasks_ordered(&jd->tasks, t, maker, &x, &y))
 			continue;
-		fix_order(&fix, x, y);
-		add(jd, to, QK_KIND_ORDERING, shown(jd, e->path), &maker->name, 1, fix.s);
+		mend_order(&m, x, y);
+		add(jd, to, QK_KIND_ORDERING, shown(jd, e->path), &maker->name, 1, &m);
 		found = true;
 	}
 	return found;
@@ -159,6 +226,8 @@ static void judge_read(struct judging *jd, struct qk_report_task *to, const stru
 		return;
 	if (j->read.answer == QK_ALLOWED)
 		return;
+	if (t->req.mode == QK_MODE_ENFORCE && (kind == QK_KIND_MANIFEST || kind == QK_KIND_TOOLCHAIN))
+		kind = QK_KIND_READ; /* a refusal is one whatever was refused */
 	if (kind == QK_KIND_UNKEYED && is_left_written(e) && j->write.answer != QK_ALLOWED)
 		return; /* listed once, as written */
 	add_read(jd, to, t, kind, e->path);
@@ -198,23 +267,27 @@ static void judge_writers(struct judging *jd, struct qk_report_task *to, const s
 	const struct qk_trace_entry *e)
 {
 	const struct writer *w = is_left_written(e) ? writers_of(jd, e->path) : NULL;
-	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
+	autocleared struct mending m = MENDING_INIT;
 	const struct qk_task *x = t, *y = t;
 	QK_VEC(const char *) others = { 0 };
 
 	for (size_t i = 0; w && i < w->tasks.n; i++) {
 		const struct qk_task *o = w->tasks.v[i];
+		bool ordered;
 
 		if (o == t || !strcmp(o->name, t->name))
 			continue;
+		ordered = qk_tasks_ordered(&jd->tasks, t, o, &x, &y);
+		if (ordered && may_write(t, e->path) && may_write(o, e->path))
+			continue; /* both say so, and one waits for the other */
 		qk_vec_push(&others, o->name);
 		/* the later one can wait for the earlier one, if it does not yet */
-		if (!fix.len && !qk_tasks_ordered(&jd->tasks, w->tasks.v[0] == t ? o : t,
+		if (!m.line.len && !qk_tasks_ordered(&jd->tasks, w->tasks.v[0] == t ? o : t,
 					w->tasks.v[0] == t ? t : w->tasks.v[0], &x, &y))
-			fix_order(&fix, x, y);
+			mend_order(&m, x, y);
 	}
 	if (others.n)
-		add(jd, to, QK_KIND_WRITERS, shown(jd, e->path), others.v, others.n, fix.s);
+		add(jd, to, QK_KIND_WRITERS, shown(jd, e->path), others.v, others.n, &m);
 	qk_vec_release(&others);
 }
 
@@ -230,7 +303,7 @@ static void judge_unused(struct judging *jd, struct qk_report_task *to, const st
 				continue;
 			if (realpath(path, real) && qk_trace_find(&t->trace, real))
 				continue;
-			add(jd, to, QK_KIND_UNUSED, shown(jd, path), NULL, 0, "");
+			add(jd, to, QK_KIND_UNUSED, shown(jd, path), NULL, 0, NULL);
 		}
 	}
 }
@@ -311,6 +384,12 @@ static void set_standing(struct judging *jd, struct qk_report_task *to, enum qk_
 static void judge_standing(struct judging *jd, struct qk_report_task *to, const struct qk_task *t)
 {
 	to->workspace |= t->req.task != NULL;
+	if (!to->directory) {
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+		qk_path_relative(&b, jd->rep->session->root, t->req.cwd);
+		to->directory = qk_arena_strndup(&jd->rep->arena, b.s, b.len);
+	}
 	if (t->refused)
 		set_standing(jd, to, QK_REFUSED_RUN, t->why);
 	else if (t->unsandboxed)
@@ -407,7 +486,7 @@ void qk_report_read(struct qk_report *rep, const struct qk_session *session,
 		to->cacheable |= t->req.caching != 0;
 		for (size_t k = 0; k < t->left.n; k++)
 			add(&jd, to, QK_KIND_LEFT, qk_arena_strdup(&rep->arena, t->left.v[k]), NULL, 0,
-				"");
+				NULL);
 		if (!t->trace.incomplete && t->req.mode != QK_MODE_OFF)
 			judge_task(&jd, to, t);
 		judge_patterns(&jd, t);

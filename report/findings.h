@@ -19,6 +19,8 @@ struct qk_finding {
 			      * DEPENDENCY: the project it is in; NULL for the other kinds */
 	const char *fix;    /* make syntax; NULL if no line mends it */
 	bool shared;        /* many tasks have it: the text lists it once, at the top */
+	const char *field;  /* of project.json that lacks something; NULL in a Makefile */
+	const char *value;  /* what; in a Makefile the pattern of what was read; or NULL */
 };
 
 enum qk_standing {
@@ -37,6 +39,7 @@ struct qk_report_task {
 	bool cacheable; /* its lines are looked up or recorded */
 	bool failed;
 	bool workspace; /* a task of the workspace: its fixes are for project.json */
+	const char *directory; /* of the make that ran it, relative to the root of the run */
 	QK_VEC(struct qk_finding) findings; /* by kind, then path */
 };
 
@@ -68,6 +71,10 @@ struct qk_report_places {
 	const char *(*dependency)(const char *task, const char *path);
 	/* True for the package.json of a project. */
 	bool (*manifest)(const char *path);
+	/* Another task that the path is an output of; else NULL. */
+	const char *(*maker)(const char *task, const char *path);
+	/* True if an input can select the path: it is not ignored by Git, say. */
+	bool (*selectable)(const char *path);
 };
 
 /* Reads the run directory of the session. Never fails: what cannot be read is in trouble. */

@@ -64,8 +64,7 @@ bool qk_fix_prerequisite(struct qk_buf *out, const char *target, const char *pre
 	return false;
 }
 
-/* Appends path as an entry of a QK_ variable: one word, and a pattern that matches it alone. */
-static void entry(struct qk_buf *out, const char *path)
+void qk_fix_entry(struct qk_buf *out, const char *path)
 {
 	for (const char *s = path; *s; s++) {
 		if (strchr(" \t\n\r\v\f\\#;", *s) || (*s == '^' && s == path)) {
@@ -84,26 +83,31 @@ bool qk_fix_variable(
 	if (!quoted(out, target, true))
 		return false;
 	qk_buf_addf(out, ": %s += ", variable);
-	entry(out, path);
+	qk_fix_entry(out, path);
 	return true;
 }
 
-void qk_fix_field(struct qk_buf *out, const struct qk_request *task, const char *field, const char *path)
+void qk_fix_value(struct qk_buf *out, const struct qk_request *task, const char *path)
 {
 	qk_autofree char *project = qk_path_join(task->root, task->project ? task->project : ".");
-	qk_autofree char *text = NULL;
+	bool own = qk_path_under(path, project);
 
-	if (qk_path_under(path, project))
-		text = qk_asprintf("{projectRoot}/%s", qk_path_below(path, project));
-	else
-		text = qk_asprintf("{workspaceRoot}/%s",
-			qk_path_under(path, task->root) ? qk_path_below(path, task->root) : path);
-	qk_buf_addf(out, "%s: %s += ", task->target, field);
-	qk_json_string(out, text);
+	qk_buf_addstr(out, own ? "{projectRoot}/" : "{workspaceRoot}/");
+	if (qk_path_under(path, task->root))
+		path = qk_path_below(path, own ? project : task->root);
+	for (const char *s = path; *s; s++) {
+		if (strchr("*?[{\\", *s) || (strchr("!@+", *s) && s[1] == '('))
+			qk_buf_addch(out, '\\');
+		qk_buf_addch(out, *s);
+	}
 }
 
-void qk_fix_depends(struct qk_buf *out, const char *task, const char *other)
+void qk_fix_field(struct qk_buf *out, const char *task, const char *field,
+	const char *const *values, size_t n)
 {
-	qk_buf_addf(out, "%s: dependsOn += ", task);
-	qk_json_string(out, other);
+	qk_buf_addf(out, "%s: %s += ", task, field);
+	for (size_t i = 0; i < n; i++) {
+		qk_buf_addstr(out, i ? ", " : "");
+		qk_json_string(out, values[i]);
+	}
 }

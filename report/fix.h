@@ -17,13 +17,17 @@
 bool qk_fix_prerequisite(struct qk_buf *out, const char *target, const char *prerequisite);
 
 /*
- * For a workspace task, what to add to its target in project.json: `app:build: inputs +=
- * "{projectRoot}/x"`; path is absolute.
+ * For a workspace task: how its target in project.json names an absolute path, "{projectRoot}/x";
+ * what would be a glob's is escaped.
  */
-void qk_fix_field(struct qk_buf *out, const struct qk_request *task, const char *field, const char *path);
+void qk_fix_value(struct qk_buf *out, const struct qk_request *task, const char *path);
 
-/* `app:build: dependsOn += "lib:gen"` */
-void qk_fix_depends(struct qk_buf *out, const char *task, const char *other);
+/* What to add there: `app:build: inputs += "{projectRoot}/x", "{projectRoot}/y"`. */
+void qk_fix_field(struct qk_buf *out, const char *task, const char *field,
+	const char *const *values, size_t n);
+
+/* The path as an entry of a QK_ variable: one word, and a pattern that matches it. */
+void qk_fix_entry(struct qk_buf *out, const char *path);
 
 /* "target: VARIABLE += path", the path as a glob pattern (base/glob.h) that matches it. */
 bool qk_fix_variable(

@@ -1,5 +1,9 @@
 #include "report/json.h"
 
+#include "report/fixes.h"
+
+#include "base/path.h"
+
 #include <string.h>
 
 /* Length of the UTF-8 sequence at s, 0 if there is none (RFC 3629). */
@@ -191,7 +195,61 @@ static void restored(struct qk_buf *out, const struct qk_report *rep)
 	qk_buf_addstr(out, *sep ? "\n  ]\n" : "]\n");
 }
 
-void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
+static void list(struct qk_buf *out, const char *sep, const char *key, const struct qk_strv *v)
+{
+	qk_buf_addf(out, "%s      \"%s\": [", sep, key);
+	for (size_t i = 0; i < v->n; i++) {
+		qk_buf_addstr(out, i ? ", " : "");
+		qk_json_string(out, v->v[i]);
+	}
+	qk_buf_addch(out, ']');
+}
+
+/* What mends a task's findings that count, all of its kinds together. */
+static void task_fixes(struct qk_buf *out, const struct qk_report_task *t, const char **comma)
+{
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+	qk_autostrv struct qk_strv rules = { 0 };
+	const char *sep = "\n";
+	size_t n = 0;
+
+	while (n < t->findings.n && qk_kinds[t->findings.v[n].kind].beyond)
+		n++; /* in the order of kinds, those that count come first */
+	for (const char *const *field = qk_fixes_fields; *field; field++) {
+		qk_autostrv struct qk_strv values = { 0 };
+
+		qk_fixes_values(&values, t, 0, n, *field, true, QK_FIXES_GLOBS);
+		if (!values.n)
+			continue;
+		list(&b, sep, *field, &values);
+		sep = ",\n";
+	}
+	if (!t->workspace) /* there, what stands for itself is another task's to mend */
+		qk_fixes_rules(&rules, t, 0, n, true);
+	if (rules.n) {
+		list(&b, sep, "rules", &rules);
+		qk_buf_addstr(&b, ",\n      ");
+		member(&b, "directory", t->directory ? t->directory : ".");
+	}
+	if (!b.len)
+		return;
+	qk_buf_addf(out, "%s\n    ", *comma);
+	qk_json_string(out, t->name);
+	qk_buf_addf(out, ": {%s\n    }", b.s);
+	*comma = ",";
+}
+
+static void fixes(struct qk_buf *out, const struct qk_report *rep)
+{
+	const char *comma = "";
+
+	qk_buf_addstr(out, "  \"fixes\": {");
+	for (size_t i = 0; i < rep->tasks.n; i++)
+		task_fixes(out, &rep->tasks.v[i], &comma);
+	qk_buf_addstr(out, *comma ? "\n  },\n" : "},\n");
+}
+
+static void report(struct qk_buf *out, const struct qk_report *rep, bool brief)
 {
 	const struct qk_session *s = rep->session;
 	bool enforce = s->mode == QK_MODE_ENFORCE;
@@ -218,8 +276,20 @@ void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
 			member(out, "backendNote", s->backend_note);
 		}
 	}
+	if (s->root && s->makefile && *s->makefile) {
+		qk_autobuf struct qk_buf path = QK_BUF_INIT;
+		qk_autofree char *makefile = qk_path_join(s->cwd, s->makefile);
+
+		qk_path_relative(&path, s->root, makefile);
+		qk_buf_addstr(out, ",\n  ");
+		member(out, "makefile", path.s);
+		qk_buf_reset(&path);
+		qk_path_relative(&path, s->root, s->cwd);
+		qk_buf_addstr(out, ",\n  ");
+		member(out, "directory", path.s);
+	}
 	qk_buf_addstr(out, ",\n  \"tasks\": {");
-	for (size_t i = 0; i < rep->tasks.n; i++) {
+	for (size_t i = 0; i < rep->tasks.n && !brief; i++) {
 		const struct qk_report_task *t = &rep->tasks.v[i];
 
 		if (t->standing != QK_AUDITED && !t->findings.n)
@@ -231,6 +301,7 @@ void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
 		sep = ",";
 	}
 	qk_buf_addstr(out, *sep ? "\n  },\n" : "},\n");
+	fixes(out, rep);
 	standing(out, rep, QK_UNSANDBOXED, "unsandboxed");
 	standing(out, rep, QK_REFUSED_RUN, "refused");
 	standing(out, rep, QK_UNAUDITED, "unaudited");
@@ -244,4 +315,14 @@ void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
 	qk_buf_addstr(out, "  \"packagesUnchecked\": {},\n");
 	restored(out, rep);
 	qk_buf_addstr(out, "}\n");
+}
+
+void qk_json_report(struct qk_buf *out, const struct qk_report *rep)
+{
+	report(out, rep, false);
+}
+
+void qk_json_report_brief(struct qk_buf *out, const struct qk_report *rep)
+{
+	report(out, rep, true);
 }

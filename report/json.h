@@ -15,6 +15,11 @@ void qk_json_string(struct qk_buf *out, const char *s);
 void qk_json_findings(struct qk_buf *out, const struct qk_report_task *t);
 
 /* The SANDBOX_REPORT object; the manual page qk.mk(5) has its fields. */
+/*
+ * The same with "tasks" left empty: where a report has to stay small, what mends it is enough.
+ */
+void qk_json_report_brief(struct qk_buf *out, const struct qk_report *rep);
+
 void qk_json_report(struct qk_buf *out, const struct qk_report *rep);
 
 #endif

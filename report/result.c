@@ -26,6 +26,7 @@ enum result_tag {
 	TAG_LEFT,
 	TAG_STRAY,
 	TAG_UNCACHED,
+	TAG_OWN_LAYER,
 };
 
 void qk_result_init(struct qk_result *r, uint64_t make_pid, uint64_t offset)
@@ -103,6 +104,8 @@ int qk_result_append(const struct qk_result *r, const char *run, struct qk_err *
 	put_list(&b, TAG_DECLARED, &r->declared);
 	put_list(&b, TAG_LEFT, &r->left);
 	put_list(&b, TAG_STRAY, &r->stray);
+	if (r->own_layer)
+		qk_record_putnum(&b, TAG_OWN_LAYER, 1);
 	if (r->uncached)
 		qk_record_putstr(&b, TAG_UNCACHED, r->uncached);
 	qk_record_end(&b, begin);
@@ -162,6 +165,7 @@ static int take_field(struct qk_result *r, const struct qk_field *f, struct qk_e
 		r->uncached = qk_strndup(f->p, f->n);
 		break;
 	case TAG_STRAY: qk_strv_take(&r->stray, qk_strndup(f->p, f->n)); break;
+	case TAG_OWN_LAYER: r->own_layer = qk_field_num(f) != 0; break;
 	case TAG_MAGIC: break;
 	}
 	return 0;

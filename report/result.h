@@ -42,7 +42,8 @@ struct qk_result {
 	struct qk_strv declared; /* absolute resolved paths that the dependency file lists */
 	struct qk_strv left;     /* left running */
 	char *uncached;          /* why its result was not stored, where it was to be; else NULL */
-	struct qk_strv stray;    /* written, not applied (enforce) */
+	struct qk_strv stray;    /* written, not applied (enforce): all that the layer then held */
+	bool own_layer;          /* that layer is this line's alone; else the task's lines share it */
 };
 
 void qk_result_init(struct qk_result *r, uint64_t make_pid, uint64_t offset);

@@ -133,6 +133,7 @@ void qk_session_release(struct qk_session *s)
 	free(s->state);
 	free(s->run);
 	free(s->cwd);
+	free(s->makefile);
 	free(s->fastlane);
 	free(s->fastlane_note);
 	*s = (struct qk_session){ 0 };
@@ -155,8 +156,9 @@ static char *backend_note(const struct qk_walls_host *host)
 }
 
 int qk_session_choose(struct qk_session *s, const char *recorder, const char *fastlane,
-	bool no_overlay, struct qk_err *err)
+	const char *ebpf, bool no_overlay, struct qk_err *err)
 {
+	struct qk_ebpf_host host_ebpf = { ebpf, s->run, s->root };
 	struct qk_lane_choice lane = { .library = fastlane };
 	struct qk_walls_host host = { 0 };
 	char why[512] = "";
@@ -164,7 +166,7 @@ int qk_session_choose(struct qk_session *s, const char *recorder, const char *fa
 
 	if (s->mode != QK_MODE_OFF || s->caching & QK_CACHING_RECORD)
 		ret = qk_recorder_choose_lane(
-			recorder, &s->recorder, &lane, why, sizeof(why), err);
+			recorder, &s->recorder, &lane, &host_ebpf, why, sizeof(why), err);
 	if (ret)
 		return ret;
 	free(s->recorder_note);

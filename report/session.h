@@ -24,6 +24,7 @@ struct qk_session {
 	char *cache_dir; /* absolute; "" without caching */
 	char *root, *state, *run;
 	char *cwd; /* where the top make started: names in reports are relative to it */
+	char *makefile; /* the first that the top make read, as it was named; NULL elsewhere, not saved */
 };
 
 int qk_session_save(const struct qk_session *s, struct qk_err *err);
@@ -32,9 +33,9 @@ void qk_session_release(struct qk_session *s);
 
 /*
  * Chooses recorder and back end for the mode by trying them. recorder is QK_RECORDER or NULL,
- * fastlane the path of the fast lane's library or NULL.
+ * fastlane the path of the fast lane's library or NULL, ebpf that of the eBPF recorder's helper.
  */
 int qk_session_choose(struct qk_session *s, const char *recorder, const char *fastlane,
-	bool no_overlay, struct qk_err *err);
+	const char *ebpf, bool no_overlay, struct qk_err *err);
 
 #endif

@@ -135,8 +135,9 @@ static void add_result(struct qk_result *r, void *arg)
 	}
 	for (size_t i = 0; i < r->left.n; i++)
 		qk_strv_push(&t->left, r->left.v[i]);
-	/* each line lists what then lay in the layer: the last one's word holds */
-	qk_strv_release(&t->stray);
+	/* each line lists what then lay in the layer: where they share it the last one's word holds */
+	if (!r->own_layer)
+		qk_strv_release(&t->stray);
 	for (size_t i = 0; i < r->stray.n; i++)
 		qk_strv_push(&t->stray, r->stray.v[i]);
 }

@@ -1,5 +1,8 @@
 #include "report/text.h"
 
+#include "report/fix.h"
+#include "report/fixes.h"
+
 #include <string.h>
 
 /* Beside what a task's standing is in the sandbox. */
@@ -54,55 +57,32 @@ void qk_text_name(struct qk_buf *out, const char *name)
 	qk_buf_addch(out, '"');
 }
 
-/* Length of "target:" in a rule; 0 where the line is no rule. */
-static size_t rule_left(const char *fix)
-{
-	const char *colon = strstr(fix, ": ");
-
-	return colon && !strstr(fix, " += ") ? (size_t)(colon - fix) + 1 : 0;
-}
-
-/* True if the words hold word, which begins with a blank as each of them does. */
-static bool has_word(const char *words, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (const char *s = words; (s = strstr(s, word)); s += n)
-		if (!s[n] || s[n] == ' ')
-			return true;
-	return false;
-}
-
 /*
- * The fix lines of the findings from i to end: prerequisites of one target in one line, the others
- * one line each, at most QK_TEXT_PATHS lines. What a terminal cannot show is left to the JSON report.
+ * What mends the findings from i to end, at most QK_TEXT_PATHS lines or values of a line. What a
+ * terminal cannot show is left to the JSON report.
  */
 static void print_fixes(struct qk_buf *out, const struct qk_report_task *t, size_t i, size_t end)
 {
-	qk_autobuf struct qk_buf line = QK_BUF_INIT;
-	size_t left = 0, lines = 0;
+	qk_autostrv struct qk_strv rules = { 0 };
+	size_t lines = 0;
 
-	for (; i < end; i++) {
-		const struct qk_finding *f = &t->findings.v[i];
-		size_t n = f->fix ? rule_left(f->fix) : 0;
+	for (const char *const *field = qk_fixes_fields; t->workspace && *field; field++) {
+		qk_autostrv struct qk_strv values = { 0 };
+		qk_autobuf struct qk_buf line = QK_BUF_INIT;
 
-		if (!f->fix || f->shared || !strcmp(f->fix, line.s) || !is_printable(f->fix))
+		qk_fixes_values(&values, t, i, end, *field, false, QK_TEXT_PATHS);
+		if (!values.n)
 			continue;
-		if (n && n == left && !strncmp(f->fix, line.s, n)) {
-			if (f->kind != QK_KIND_ORDERING || !has_word(line.s + left, f->fix + n))
-				qk_buf_addstr(&line, f->fix + n);
-			continue;
-		}
-		if (lines++)
-			qk_buf_addf(out, "    fix: %s\n", line.s);
-		qk_buf_reset(&line);
-		if (lines > QK_TEXT_PATHS)
-			return;
-		qk_buf_addstr(&line, f->fix);
-		left = n;
+		qk_fix_field(&line, t->name, *field, (const char *const *)values.v,
+			values.n < QK_TEXT_PATHS ? values.n : QK_TEXT_PATHS);
+		qk_strv_push(&rules, line.s);
 	}
-	if (lines)
-		qk_buf_addf(out, "    fix: %s\n", line.s);
+	qk_fixes_rules(&rules, t, i, end, false);
+	for (size_t k = 0; k < rules.n && lines < QK_TEXT_PATHS; k++)
+		if (is_printable(rules.v[k])) {
+			qk_buf_addf(out, "    fix: %s\n", rules.v[k]);
+			lines++;
+		}
 }
 
 /* The projects of the findings from i to end, each once with how many are in it. */
@@ -142,7 +122,7 @@ static size_t print_kind(struct qk_buf *out, const struct qk_report *rep,
 		print_fixes(out, t, i, end);
 		return end;
 	}
-	for (size_t k = i; k < end && shown < QK_TEXT_PATHS; k++) {
+	for (size_t k = i; k < end && shown < (n > QK_FIXES_NAMES ? QK_TEXT_FEW : QK_TEXT_PATHS); k++) {
 		const struct qk_finding *f = &t->findings.v[k];
 
 		if (f->shared)
@@ -184,6 +164,14 @@ static void print_task(struct qk_buf *out, const struct qk_report *rep, const st
 		i = print_kind(out, rep, t, i);
 }
 
+static bool is_workspace(const struct qk_report *rep)
+{
+	for (size_t i = 0; i < rep->tasks.n; i++)
+		if (rep->tasks.v[i].workspace)
+			return true;
+	return false;
+}
+
 /* What many tasks read or wrote undeclared, with one rule for all of them. */
 static void print_top(struct qk_buf *out, const struct qk_report *rep)
 {
@@ -197,10 +185,8 @@ static void print_top(struct qk_buf *out, const struct qk_report *rep)
 		{ QK_KIND_WRITE, "written by many tasks, an output of none of them", NULL },
 	};
 
-	bool workspace = false;
+	bool workspace = is_workspace(rep);
 
-	for (size_t i = 0; i < rep->tasks.n; i++)
-		workspace |= rep->tasks.v[i].workspace;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		size_t n = 0;
 
@@ -362,8 +348,8 @@ static void print_cache(struct qk_buf *out, const struct qk_report *rep)
 	if (s->mode == QK_MODE_OFF && s->caching & QK_CACHING_RESTORE && cacheable)
 		qk_buf_addf(out, "Cache: %zu of %zu task%s restored\n", restored, cacheable, plural(cacheable));
 	else if (s->mode != QK_MODE_OFF && restored)
-		qk_buf_addf(out, "  %zu task%s restored from the cache, so not checked\n", restored,
-			plural(restored));
+		qk_buf_addf(out, "  %zu task%s restored from the cache, so not %s\n", restored,
+			plural(restored), s->mode == QK_MODE_AUDIT ? "audited" : "checked");
 	print_standing(out, rep, UNCACHED, s->caching & QK_CACHING_STORE ? "not cached" : "not recorded");
 }
 
@@ -392,6 +378,7 @@ static void print_note(struct qk_buf *out, const char *what, const char *which, 
 void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 {
 	const struct qk_session *s = rep->session;
+	bool workspace = is_workspace(rep);
 	size_t checked = 0, beyond = 0;
 
 	for (size_t i = 0; i < rep->tasks.n; i++) {
@@ -420,7 +407,8 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 		if (qk_report_went_beyond(&rep->tasks.v[i]))
 			print_task(out, rep, &rep->tasks.v[i]);
 	print_shared(out, rep, QK_KIND_TOOLCHAIN, "toolchain configuration read:");
-	print_shared(out, rep, QK_KIND_UNKEYED, "read, which the sandbox allows, but not declared:");
+	print_shared(out, rep, QK_KIND_UNKEYED, workspace ? "read, which the sandbox allows, but not in their keys:"
+			  : "read, which the sandbox allows, but not declared:");
 	print_git_writers(out, rep);
 	print_standing(out, rep, QK_UNSANDBOXED, "ran unsandboxed");
 	print_standing(out, rep, QK_UNAUDITED, "not audited");
@@ -437,7 +425,7 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	}
 	if (s->mode == QK_MODE_ENFORCE && *s->backend_note)
 		print_note(out, "held by ", qk_backend_name(s->backend), s->backend_note);
-	if (*s->recorder_note && s->recorder != QK_RECORDER_SECCOMP && s->recorder != QK_RECORDER_EBPF)
+	if (*s->recorder_note && s->recorder != QK_RECORDER_SECCOMP)
 		print_note(out, "recorded by ", qk_recorder_name(s->recorder), s->recorder_note);
 	if (rep->trouble)
 		print_note(out, "this summary is incomplete", "", rep->trouble);

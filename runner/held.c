@@ -80,6 +80,7 @@ static int prepare_walls(struct holding *o, size_t i, struct qk_err *err)
 	o->walls.policy = o->h->policy;
 	o->walls.bound = &o->bound;
 	/* commands one after the other share a layer, those side by side have their own */
+	o->result.own_layer = o->h->spec->parallel;
 	o->layer = qk_asprintf("%s/layers/%llu.%llu.%zu", r->run, (unsigned long long)r->make_pid,
 		(unsigned long long)r->offset, o->h->spec->parallel ? i : 0);
 	o->walls.layer = o->layer;

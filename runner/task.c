@@ -10,6 +10,7 @@
 #include "runner/recipe-cache.h"
 #include "runner/scratch.h"
 #include "runner/shell.h"
+#include "runner/warm.h"
 #include "sandbox/run.h"
 
 #include <errno.h>
@@ -194,13 +195,37 @@ static bool is_first_line(const struct task *t)
 	return true;
 }
 
-static int empty_scratches(const struct task *t, struct qk_err *err)
+static void with_warm(const struct task *t, void (*act)(const struct qk_warm *w))
+{
+	const struct qk_request *r = t->req;
+	qk_autofree char *below = r->lists[QK_LIST_WARM].n ? qk_path_join(r->cwd, r->target) : NULL;
+	struct qk_warm w = { r, below && qk_path_under(below, r->root) ? qk_path_below(below, r->root)
+								      : r->target, NULL, 0 };
+	qk_autostrv struct qk_strv patterns = { 0 };
+
+	for (size_t i = 0; i < r->lists[QK_LIST_WARM].n; i++) {
+		qk_autofree char *name = NULL, *full = NULL;
+
+		qk_declare_scope(r->lists[QK_LIST_WARM].v[i], &name);
+		full = qk_path_join(r->cwd, name);
+		if (qk_path_under(full, r->root) && *qk_path_below(full, r->root))
+			qk_strv_push(&patterns, qk_path_below(full, r->root));
+	}
+	w.patterns = (const char *const *)patterns.v;
+	w.n = patterns.n;
+	if (w.n)
+		act(&w);
+}
+
+/* Scratch directories are emptied, and warm paths put back, before the first line. */
+static int begin_task(const struct task *t, struct qk_err *err)
 {
 	const struct qk_request *r = t->req;
 	int ret = 0;
 
-	if (!r->lists[QK_LIST_SCRATCH].n || !is_first_line(t))
+	if ((!r->lists[QK_LIST_SCRATCH].n && !r->lists[QK_LIST_WARM].n) || !is_first_line(t))
 		return 0;
+	with_warm(t, qk_warm_restore);
 	for (size_t i = 0; !ret && i < r->lists[QK_LIST_SCRATCH].n; i++)
 		ret = qk_scratch_empty(
 			r->root, r->cwd, "QK_SCRATCH", r->lists[QK_LIST_SCRATCH].v[i], err);
@@ -319,7 +344,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	if (r->mode == QK_MODE_OFF && !r->caching)
 		exec_plainly(&t, QK_FATE_UNSANDBOXED, NULL);
 	qk_recipe_cache_find(&cache, r, &t.result, &t.argv, &t.env);
-	if (empty_scratches(&t, &err))
+	if (begin_task(&t, &err))
 		refuse(&t, &err, ""); /* audit has no say: it is the declaration that is wrong */
 	declare_all(&t);
 	if (r->mode == QK_MODE_ENFORCE) {
@@ -352,6 +377,8 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	take_new_depfiles(&t);
 	if (spec.walls)
 		settle(&t, &ran, &status);
+	if (!status && !ran.interrupted)
+		with_warm(&t, qk_warm_keep);
 	if (r->fastlane)
 		qk_lanes_learn(r->run, line, spec.fastlane, &ran);
 	qk_recipe_cache_finish(&cache, &t.policy, status);

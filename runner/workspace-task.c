@@ -16,6 +16,7 @@
 #include "runner/scratch.h"
 #include "runner/task.h"
 #include "runner/taskenv.h"
+#include "runner/warm.h"
 #include "sandbox/policy.h"
 #include "sandbox/walls.h"
 
@@ -386,8 +387,14 @@ static void hold(struct wtask *t, struct qk_held *h, struct qk_commands *c)
 	c->arg = h;
 }
 
+static struct qk_warm warmth(const struct wtask *t)
+{
+	return (struct qk_warm){ t->req, t->spec.id, t->spec.warm.v, t->spec.warm.n };
+}
+
 static int run(struct wtask *t)
 {
+	struct qk_warm warm = warmth(t);
 	struct qk_commands c = { .spec = &t->spec, .env = &t->env, .relay = &t->relay };
 	struct qk_err err = QK_ERR_INIT;
 	struct qk_continuous k;
@@ -396,6 +403,7 @@ static int run(struct wtask *t)
 
 	take_turn(t);
 	empty_scratches(t);
+	qk_warm_restore(&warm);
 	if (t->req->mode != QK_MODE_OFF && t->spec.unsandboxed)
 		leave_result(t, QK_FATE_UNSANDBOXED, t->spec.unsandboxed);
 	else if (t->req->mode != QK_MODE_OFF)
@@ -416,6 +424,8 @@ static int run(struct wtask *t)
 	if (goes_on)
 		qk_continuous_end(&k, c.status);
 	qk_outputs_tidy(&t->made);
+	if (!c.status && !c.interrupted)
+		qk_warm_keep(&warm);
 	if (c.held && qk_held_went_beyond(&h))
 		uncache(t, "it went beyond what it declares");
 	if (c.held && h.said->unrecorded)

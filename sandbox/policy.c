@@ -219,6 +219,8 @@ void qk_policy_resolve(struct qk_policy *p)
 
 		if (rule.scope == QK_GLOB || !strcmp(rule.path, "/"))
 			continue;
+		if (rule.reason == QK_BY_IGNORE)
+			continue; /* a link is left out: it would open whatever it leads to */
 		r.reason = rule.reason;
 		r.links = 0;
 		rule.path = resolve(&r, rule.path);

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/fdio.h"
+#include "sandbox/recorder-ebpf.h"
 #include "sandbox/run.h"
 
 #include <errno.h>
@@ -50,12 +51,13 @@ static bool taken_away(const char *name)
  * Records a command that does nothing but look at the root, and tells by text what stood in the way
  * ("" = nothing). True if the fast lane was of use.
  */
-static bool try_here(enum qk_recorder_kind k, const char *lane, struct qk_buf *reason)
+static bool try_here(
+	enum qk_recorder_kind k, const char *lane, const char *dir, struct qk_buf *reason)
 {
 	char *argv[] = { (char *)"/bin/sh", (char *)"-c", (char *)"test -e /", NULL };
 	char *envp[] = { NULL };
 	struct qk_run_spec spec = {
-		.argv = argv, .envp = envp, .recorder = k, .tmpdir = "/tmp", .fastlane = lane
+		.argv = argv, .envp = envp, .recorder = k, .tmpdir = dir, .fastlane = lane
 	};
 	bool used;
 	struct qk_err err = QK_ERR_INIT;
@@ -77,7 +79,8 @@ static bool try_here(enum qk_recorder_kind k, const char *lane, struct qk_buf *r
 }
 
 /* In a process of its own, because a run changes the one that makes it. */
-static bool probe(enum qk_recorder_kind k, const char *lane, struct qk_buf *reason)
+static bool probe(
+	enum qk_recorder_kind k, const char *lane, const char *dir, struct qk_buf *reason)
 {
 	char text[REASON_BYTES];
 	int ends[2], status;
@@ -89,10 +92,6 @@ static bool probe(enum qk_recorder_kind k, const char *lane, struct qk_buf *reas
 		qk_buf_addstr(reason, "taken away by QK_TEST_WITHOUT");
 		return false;
 	}
-	if (k == QK_RECORDER_EBPF) {
-		qk_buf_addstr(reason, "not built in");
-		return false;
-	}
 	if (pipe2(ends, O_CLOEXEC)) {
 		qk_buf_addf(reason, "pipe: %s", strerror(errno));
 		return false;
@@ -101,7 +100,7 @@ static bool probe(enum qk_recorder_kind k, const char *lane, struct qk_buf *reas
 	if (!pid) {
 		signal(SIGALRM, SIG_DFL);
 		alarm(PROBE_SECONDS);
-		used = try_here(k, lane, reason);
+		used = try_here(k, lane, dir, reason);
 		if (reason->len >= REASON_BYTES)
 			qk_buf_truncate(reason, REASON_BYTES - 1);
 		_exit(qk_write_all(ends[1], reason->s, reason->len) ? 1 : used ? LANE_WORKED : 0);
@@ -130,7 +129,7 @@ static void probe_with_lane(struct qk_lane_choice *lane, struct qk_buf *reason)
 	} else if (lane->library && access(lane->library, R_OK)) {
 		snprintf(lane->why, sizeof(lane->why), "'%s': %s", lane->library, strerror(errno));
 	} else if (lane->library) {
-		lane->works = probe(QK_RECORDER_SECCOMP, lane->library, reason);
+		lane->works = probe(QK_RECORDER_SECCOMP, lane->library, "/tmp", reason);
 		if (lane->works)
 			return;
 		snprintf(lane->why, sizeof(lane->why), "%s",
@@ -139,7 +138,46 @@ static void probe_with_lane(struct qk_lane_choice *lane, struct qk_buf *reason)
 			return;
 		qk_buf_reset(reason);
 	}
-	probe(QK_RECORDER_SECCOMP, NULL, reason);
+	probe(QK_RECORDER_SECCOMP, NULL, "/tmp", reason);
+}
+
+/* eBPF: the helper stays if it works and there is a run to serve. */
+static void probe_with_helper(const struct qk_ebpf_host *h, struct qk_buf *reason)
+{
+	char made[] = "/tmp/qk-ebpf-XXXXXX";
+	struct qk_ebpf_host here;
+	struct qk_err err = QK_ERR_INIT;
+
+	if (taken_away(names[QK_RECORDER_EBPF])) {
+		qk_buf_addstr(reason, "taken away by QK_TEST_WITHOUT");
+		return;
+	}
+	if (!h) {
+		qk_buf_addstr(reason, "not built in");
+		return;
+	}
+	here = *h;
+	if (!h->dir && !(here.dir = mkdtemp(made))) {
+		qk_buf_addf(reason, "'%s': %s", made, strerror(errno));
+		return;
+	}
+	if (qk_ebpf_start(&here, &err))
+		qk_buf_addstr(reason, err.msg);
+	else
+		probe(QK_RECORDER_EBPF, NULL, here.dir, reason);
+	if (reason->len || !h->dir)
+		qk_ebpf_stop(here.dir);
+	if (!h->dir)
+		qk_remove_tree(-1, here.dir);
+}
+
+int qk_recorder_try_ebpf(const struct qk_ebpf_host *h, struct qk_err *err)
+{
+	struct qk_ebpf_host tried = { h->helper, NULL, h->root };
+	qk_autobuf struct qk_buf reason = QK_BUF_INIT;
+
+	probe_with_helper(&tried, &reason);
+	return reason.len ? qk_fail(err, -EOPNOTSUPP, "%s", reason.s) : 0;
 }
 
 int qk_recorder_choose(const char *name, enum qk_recorder_kind *ret, char *why,
@@ -147,11 +185,19 @@ int qk_recorder_choose(const char *name, enum qk_recorder_kind *ret, char *why,
 {
 	struct qk_lane_choice none = { .library = NULL };
 
-	return qk_recorder_choose_lane(name, ret, &none, why, whysize, err);
+	return qk_recorder_choose_lane(name, ret, &none, NULL, why, whysize, err);
 }
 
+/*
+ * What auto tries, the best first. A call costs less by eBPF than by the fast lane, but its loading
+ * costs each run some 40 ms; and under enforce it has no way to open doors (doorman.h).
+ */
+static const enum qk_recorder_kind order[] = { QK_RECORDER_SECCOMP, QK_RECORDER_EBPF,
+	QK_RECORDER_STRACE };
+
 int qk_recorder_choose_lane(const char *name, enum qk_recorder_kind *ret,
-	struct qk_lane_choice *lane, char *why, unsigned int whysize, struct qk_err *err)
+	struct qk_lane_choice *lane, const struct qk_ebpf_host *ebpf, char *why,
+	unsigned int whysize, struct qk_err *err)
 {
 	bool any = !name || !*name || !strcmp(name, "auto");
 	qk_autobuf struct qk_buf all = QK_BUF_INIT;
@@ -160,18 +206,21 @@ int qk_recorder_choose_lane(const char *name, enum qk_recorder_kind *ret,
 	lane->why[0] = '\0';
 	if (whysize)
 		*why = '\0';
-	for (int k = QK_RECORDER_EBPF; k > QK_RECORDER_NONE; k--) {
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		enum qk_recorder_kind k = order[i];
 		qk_autobuf struct qk_buf reason = QK_BUF_INIT;
 
 		if (!any && strcmp(name, names[k]))
 			continue;
 		if (k == QK_RECORDER_SECCOMP)
 			probe_with_lane(lane, &reason);
+		else if (k == QK_RECORDER_EBPF)
+			probe_with_helper(ebpf, &reason);
 		else
-			probe((enum qk_recorder_kind)k, NULL, &reason);
+			probe(k, NULL, "/tmp", &reason);
 		if (!reason.len) {
 			snprintf(why, whysize, "%s", all.s);
-			*ret = (enum qk_recorder_kind)k;
+			*ret = k;
 			return 0;
 		}
 		if (!any)

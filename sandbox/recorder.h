@@ -34,8 +34,22 @@ struct qk_lane_choice {
 	char why[256]; /* why it does not; "" if it was not wanted or another recorder was chosen */
 };
 
-/* The same, and tries the fast lane; QK_TEST_WITHOUT may name fastlane too. */
+/* Where the eBPF recorder's helper is, and for what it is started. */
+struct qk_ebpf_host {
+	const char *helper; /* path of libexec/qk/ebpf */
+	const char *dir;    /* the run directory; NULL: it is only tried */
+	const char *root;   /* of the workspace; "/" if there is none */
+};
+
+/* Whether eBPF can record here; if not, why. Leaves nothing running. h->dir is not looked at. */
+int qk_recorder_try_ebpf(const struct qk_ebpf_host *h, struct qk_err *err);
+
+/*
+ * The same, and tries the fast lane and eBPF (NULL: not to be had); QK_TEST_WITHOUT may name
+ * fastlane too. If eBPF is chosen its helper serves dir from now on until this process has ended.
+ */
 int qk_recorder_choose_lane(const char *name, enum qk_recorder_kind *ret,
-	struct qk_lane_choice *lane, char *why, unsigned int whysize, struct qk_err *err);
+	struct qk_lane_choice *lane, const struct qk_ebpf_host *ebpf, char *why,
+	unsigned int whysize, struct qk_err *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "sandbox/doorman.h"
 #include "sandbox/fastlane.h"
 #include "sandbox/processes.h"
+#include "sandbox/recorder-ebpf.h"
 #include "sandbox/recorder-seccomp.h"
 #include "sandbox/recorder-strace.h"
 #include "sandbox/spawn.h"
@@ -97,6 +98,7 @@ struct running {
 	struct qk_run_result *ret;
 	struct qk_seccomp *seccomp; /* NULL: not this recorder */
 	struct qk_strace *strace;   /* NULL: not this one */
+	struct qk_ebpf *ebpf;       /* NULL: not this one */
 	const sigset_t *waiting;
 	pid_t pid;
 	bool ended;     /* the command itself */
@@ -142,7 +144,9 @@ static int ms_until(const struct timespec *end)
 /* Something has come from the recorder, or nothing will any more. */
 static void serve_recorder(struct running *r, short events)
 {
-	if (r->strace) {
+	if (r->ebpf) {
+		qk_ebpf_serve(r->ebpf);
+	} else if (r->strace) {
 		if (events & POLLIN && qk_strace_serve(r->strace))
 			return;
 		if (!events || (events & POLLIN && !(events & POLLHUP)))
@@ -183,6 +187,8 @@ static void serve(struct running *r, bool tree, int ms)
 			p[0].fd = r->seccomp->listener;
 		else if (r->strace)
 			p[0].fd = r->strace->fd;
+		else if (r->ebpf)
+			p[0].fd = r->ebpf->ring;
 		for (unsigned int i = 0; i < n_watches; i++)
 			p[1 + i] = (struct pollfd){ r->spec->watches[i].fd, POLLIN, 0 };
 		wait = (struct timespec){ left / 1000, left % 1000 * 1000000L };
@@ -340,6 +346,8 @@ static int run_command(struct running *r, struct qk_spawn *s, struct qk_err *err
 		handle_leftovers(r);
 	if (r->seccomp)
 		qk_seccomp_finish(r->seccomp);
+	if (r->ebpf)
+		qk_ebpf_finish(r->ebpf);
 	if (!ret && r->strace)
 		ret = finish_strace(r, err);
 	return ret;
@@ -381,6 +389,7 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	struct qk_fastlane lane = QK_FASTLANE_INIT;
 	qk_autostrv struct qk_strv env = { 0 };
 	struct qk_strace strace;
+	struct qk_ebpf ebpf;
 	struct qk_doorman doorman;
 	bool needed = false, attended = false;
 	struct running r = { .spec = spec, .trace = t, .ret = ret, .waiting = &signals.waiting };
@@ -393,10 +402,20 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	int result = 0;
 
 	*ret = (struct qk_run_result){ 0 };
-	if (spec->walls && qk_walls_enter(spec->walls, err))
-		return qk_wrap(err, "walls");
-	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
-		return qk_fail(err, errno, "child subreaper");
+	if (spec->recorder == QK_RECORDER_EBPF) {
+		r.ebpf = &ebpf;
+		s.ebpf = true;
+		result = qk_ebpf_init(&ebpf, t, spec->tmpdir, err);
+	}
+	if (!result && spec->walls && qk_walls_enter(spec->walls, err))
+		result = qk_wrap(err, "walls");
+	if (!result && prctl(PR_SET_CHILD_SUBREAPER, 1))
+		result = qk_fail(err, errno, "child subreaper");
+	if (result) {
+		if (r.ebpf)
+			qk_ebpf_release(r.ebpf);
+		return result;
+	}
 	if (spec->recorder == QK_RECORDER_SECCOMP) {
 		open_lane(&lane, spec, t->lookups, &s, &env);
 		qk_seccomp_init(&seccomp, t, lane.ring ? &lane : NULL);
@@ -432,6 +451,8 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 		qk_doorman_release(&doorman);
 	if (r.strace)
 		qk_strace_release(r.strace);
+	if (r.ebpf)
+		qk_ebpf_release(r.ebpf);
 	return result;
 }
 

@@ -83,6 +83,8 @@ ON_OWN_STACK static int child(void *arg)
 		if (r)
 			fail(shared, -r, step);
 	}
+	if (s->ebpf)
+		qk_ebpf_refuse_unseen();
 	if (s->seccomp) {
 		r = qk_seccomp_install(s->seccomp);
 		if (r < 0)

@@ -7,6 +7,7 @@
 #define QK_SANDBOX_SPAWN_H
 
 #include "base/err.h"
+#include "sandbox/recorder-ebpf.h"
 #include "sandbox/recorder-seccomp.h"
 #include "sandbox/walls.h"
 
@@ -34,6 +35,7 @@ struct qk_spawn {
 	char *const *envp;
 	const struct qk_walls *walls;     /* NULL: none */
 	const struct qk_seccomp *seccomp; /* NULL: none */
+	bool ebpf; /* recorded from the kernel (recorder-ebpf.h) */
 	const sigset_t *mask;             /* the signal mask the command gets */
 	const sigset_t *defaults;         /* signals that we handle: default again in the command */
 	const sigset_t *ignored;          /* signals that we handle and were given ignored */

@@ -88,6 +88,17 @@ static void take_opened(struct qk_place *p, const char *opened)
 	p->err = lstat(p->path.s, &p->st) ? errno : 0;
 }
 
+/* Whether the path that was opened is the name of what was opened: no link was on the way. */
+static bool opened_by_its_name(const struct qk_deed *d, const char *name)
+{
+	const char *rest;
+
+	if (d->path[0] == '/')
+		return !strcmp(d->path, name);
+	rest = d->base ? qk_path_below(name, d->base) : NULL;
+	return rest && !strcmp(d->path, rest);
+}
+
 static void opened(
 	struct qk_witness *w, const struct qk_deed *d, uint64_t flags, const struct qk_outcome *o)
 {
@@ -96,24 +107,32 @@ static void opened(
 	bool writes = mode != O_RDONLY || flags & O_TRUNC;
 	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
 	bool keeps = writes && !(flags & O_TRUNC) && !exclusive;
+	bool made, dir;
 	struct qk_place *p = &w->a;
 
-	resolve(w, d, flags & O_NOFOLLOW || exclusive ? QK_RESOLVE_NOFOLLOW : 0);
+	if (!o->known || !opened_by_its_name(d, o->opened)) /* else no link was passed */
+		resolve(w, d, flags & O_NOFOLLOW || exclusive ? QK_RESOLVE_NOFOLLOW : 0);
+	if (o->known) {
+		qk_buf_reset(&p->path);
+		qk_buf_addstr(&p->path, o->opened);
+	}
 	if (o->err || flags & O_PATH || (flags & O_TMPFILE) == O_TMPFILE) {
 		seen(w, p, o->err);
 		if (reads && !(flags & O_PATH))
 			event(w, QK_EV_WANT, p);
 		return;
 	}
-	if (o->opened)
+	if (o->opened && !o->known)
 		take_opened(p, o->opened);
-	if (flags & O_CREAT && (exclusive || !was_there(w, p->path.s))) {
+	made = o->known ? o->made : flags & O_CREAT && (exclusive || !was_there(w, p->path.s));
+	dir = o->known ? o->dir : flags & O_DIRECTORY || (!p->err && S_ISDIR(p->st.st_mode));
+	if (made) {
 		if (keeps)
 			event(w, QK_EV_KEEP, p);
 		event(w, QK_EV_CREATE, p);
 		return;
 	}
-	if (flags & O_DIRECTORY || (!p->err && S_ISDIR(p->st.st_mode))) {
+	if (dir) {
 		event(w, QK_EV_LIST, p);
 		return;
 	}
@@ -207,7 +226,14 @@ void qk_witness_done(struct qk_witness *w, const struct qk_deed *d, const struct
 		return;
 	}
 	switch (d->op) {
-	case QK_CALL_EXEC: qk_witness_exec(w, d, &w->a); return;
+	case QK_CALL_EXEC:
+		qk_witness_exec(w, d, &w->a);
+		if (o->known && *o->opened) { /* a script's interpreter, should the script be gone */
+			qk_buf_reset(&w->a.path);
+			qk_buf_addstr(&w->a.path, o->opened);
+			qk_witness_exec(w, d, &w->a);
+		}
+		return;
 	case QK_CALL_TRUNCATE:
 		event(w, QK_EV_KEEP, &w->a);
 		ev = QK_EV_WRITE;

@@ -30,6 +30,8 @@ struct qk_deed {
 struct qk_outcome {
 	int err;            /* errno; 0 = success */
 	const char *opened; /* the name of the descriptor that was returned, or NULL */
+	bool known;     /* of what was opened, the next two are known, and the name is exact */
+	bool made, dir; /* this call made it; it is a directory */
 };
 
 struct qk_witness {

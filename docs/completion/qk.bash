@@ -40,7 +40,7 @@ _qk()
 		[[ ${words[i]} == -- ]] && return # what follows is for make
 	done
 	if ((${#words[@]} == 2)); then
-		_qk_reply "$cur" run run-many show why doctor info cache help --help --version
+		_qk_reply "$cur" run run-many show why doctor info fix cache help --help --version
 		return
 	fi
 	case $prev in
@@ -98,6 +98,13 @@ _qk()
 		;;
 	doctor) _qk_reply "$cur" --json --strict --help ;;
 	info) _qk_reply "$cur" --format --json --help ;;
+	fix)
+		if [[ $cur == -* ]]; then
+			_qk_reply "$cur" --apply --help
+		else
+			_qk_reply "$cur" "$(qk show tasks 2>/dev/null)"
+		fi
+		;;
 	cache)
 		if ((${#words[@]} == 3)); then
 			_qk_reply "$cur" path prune --help
@@ -105,7 +112,7 @@ _qk()
 			_qk_reply "$cur" --size --help
 		fi
 		;;
-	help) _qk_reply "$cur" run run-many show why doctor info cache ;;
+	help) _qk_reply "$cur" run run-many show why doctor info fix cache ;;
 	esac
 }
 

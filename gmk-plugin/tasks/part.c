@@ -1,5 +1,6 @@
 #include "gmk-plugin/tasks/commands.h"
 #include "gmk-plugin/tasks/decide.h"
+#include "gmk-plugin/tasks/makers.h"
 #include "gmk-plugin/tasks/policy.h"
 #include "gmk-plugin/tasks/rules.h"
 #include "gmk-plugin/tasks/spec.h"
@@ -143,7 +144,29 @@ static bool manifest(const char *path)
 	return own && !strcmp(own, below);
 }
 
-static const struct qk_report_places places = { .dependency = dependency, .manifest = manifest };
+/* Another task of this make that the path is an output of. */
+static const char *maker(const char *id, const char *path)
+{
+	const char *below = qk_path_below(path, qk_model.host->root);
+	struct qk_ruletask *t = qk_model_task(id);
+	const struct qk_task *by = t && below ? qk_makers_find(below, t->task) : NULL;
+
+	return by ? by->id : NULL;
+}
+
+/* True if an input can select the path, as none can what Git ignores. */
+static bool selectable(const char *path)
+{
+	const char *below = qk_path_below(path, qk_model.host->root);
+
+	return below && (!qk_model.opened || qk_model.tracked_problem ||
+				qk_tracked_has(&qk_model.tracked, below));
+}
+
+static const struct qk_report_places places = { .dependency = dependency,
+	.manifest = manifest,
+	.maker = maker,
+	.selectable = selectable };
 
 static void finish(void (*each)(const struct qk_taskstatus *s, void *arg), void *arg)
 {

@@ -20,7 +20,7 @@ struct filling {
 	struct qk_taskspec *s;
 	struct qk_ruletask *t;
 	const struct qk_resolved *r;
-	bool *input; /* by position in the candidates: it is one */
+	QK_VEC(size_t) inputs; /* positions of candidates that are; sorted once all are there */
 	QK_VEC(const char *) by_effect; /* held so, and no input; those that exist */
 };
 
@@ -65,17 +65,6 @@ static void add_outputs(struct filling *f, const struct qk_task *t, unsigned int
 		/* one that matches a directory means everything in it */
 		if (qk_glob_is_pattern(t->outputs.v[i]) && *t->outputs.v[i] != '!')
 			rule(f, below, QK_GLOB, rights, reason);
-	}
-}
-
-static void add_names(struct filling *f, const struct qk_names *names, unsigned int rights,
-	enum qk_reason reason)
-{
-	for (size_t i = 0; i < names->n; i++) {
-		qk_autobuf struct qk_buf b = QK_BUF_INIT;
-
-		if (qk_tokens_path(&b, names->v[i], f->t->task->project, f->t->task->options, NULL))
-			glob(f, b.s, rights, reason);
 	}
 }
 
@@ -150,7 +139,7 @@ static void mark_group(struct filling *f, const struct qk_filegroup *g)
 		size_t at = position(g->paths[i]);
 
 		if (at < qk_model.tracked.n)
-			f->input[at] = true;
+			qk_vec_push(&f->inputs, at);
 		else
 			rule(f, g->paths[i], QK_EXACT, QK_READ, QK_BY_INPUT);
 	}
@@ -164,17 +153,93 @@ static bool holds_by_effect(const struct filling *f, const char *dir)
 	return false;
 }
 
-/* The candidates [from, to), all below a directory whose name is the first n bytes of each. */
-static void compress(struct filling *f, size_t from, size_t to, size_t n)
+static int by_position(const void *a, const void *b)
+{
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void sort_inputs(struct filling *f)
+{
+	size_t n = 0;
+
+	if (f->inputs.n)
+		qsort(f->inputs.v, f->inputs.n, sizeof(*f->inputs.v), by_position);
+	for (size_t i = 0; i < f->inputs.n; i++)
+		if (!n || f->inputs.v[n - 1] != f->inputs.v[i])
+			f->inputs.v[n++] = f->inputs.v[i];
+	f->inputs.n = n;
+}
+
+static bool is_input(const struct filling *f, size_t at)
+{
+	return f->inputs.n &&
+	       bsearch(&at, f->inputs.v, f->inputs.n, sizeof(at), by_position) != NULL;
+}
+
+/* Where the candidates end, from `from` on and before to, that begin with the first n bytes of it. */
+static size_t end_of(size_t from, size_t to, size_t n)
 {
 	const char *const *v = (const char *const *)qk_model.tracked.v;
-	size_t inputs = 0;
+	size_t lo = from, hi = to;
 
-	for (size_t i = from; i < to; i++)
-		inputs += f->input[i];
-	if (!inputs)
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (strncmp(v[mid], v[from], n))
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+/* The first candidate, from `from` on, that begins with the first n bytes of candidate at. */
+static size_t begin_of(size_t from, size_t at, size_t n)
+{
+	const char *const *v = (const char *const *)qk_model.tracked.v;
+	size_t lo = from, hi = at;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (strncmp(v[mid], v[at], n))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Where among the inputs, from `first` on, those end that lie before candidate `to`. */
+static size_t inputs_before(const struct filling *f, size_t first, size_t to)
+{
+	size_t lo = first, hi = f->inputs.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (f->inputs.v[mid] < to)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/*
+ * The inputs [first, last) among the candidates [from, to), all of these below a directory whose name
+ * is the first n bytes of each. A task has few of a workspace's files: the others are not gone through.
+ */
+static void compress(struct filling *f, size_t first, size_t last, size_t from, size_t to, size_t n)
+{
+	const char *const *v = (const char *const *)qk_model.tracked.v;
+	size_t next, at, len;
+
+	if (first == last)
 		return;
-	if (inputs == to - from) {
+	if (last - first == to - from) {
 		qk_autofree char *dir = n ? qk_strndup(v[from], n) : qk_strdup(".");
 
 		if (!holds_by_effect(f, dir)) {
@@ -182,19 +247,20 @@ static void compress(struct filling *f, size_t from, size_t to, size_t n)
 			return;
 		}
 	}
-	for (size_t i = from; i < to;) {
-		size_t start = n + (n > 0), len = strcspn(v[i] + start, "/"), next = i + 1;
+	for (; first < last; first = next) {
+		size_t start = n + (n > 0), begin;
 
-		if (!v[i][start + len]) {
-			if (f->input[i])
-				rule(f, v[i], QK_EXACT, QK_READ, QK_BY_INPUT);
-			i = next;
+		at = f->inputs.v[first];
+		len = start + strcspn(v[at] + start, "/");
+		if (!v[at][len]) {
+			rule(f, v[at], QK_EXACT, QK_READ, QK_BY_INPUT);
+			next = first + 1;
 			continue;
 		}
-		while (next < to && !strncmp(v[next], v[i], start + len + 1))
-			next++;
-		compress(f, i, next, start + len);
-		i = next;
+		begin = begin_of(from, at, len + 1);
+		at = end_of(at, to, len + 1);
+		next = inputs_before(f, first, at);
+		compress(f, first, next, begin, at, len);
 	}
 }
 
@@ -283,10 +349,10 @@ static void add_links(struct filling *f)
 {
 	const bool *is_link = links();
 
-	for (size_t i = 0; i < qk_model.tracked.n; i++)
-		if (f->input[i] && is_link[i]) {
-			qk_autofree char *path =
-				qk_path_join(qk_model.host->root, qk_model.tracked.v[i]);
+	for (size_t i = 0; i < f->inputs.n; i++)
+		if (is_link[f->inputs.v[i]]) {
+			qk_autofree char *path = qk_path_join(
+				qk_model.host->root, qk_model.tracked.v[f->inputs.v[i]]);
 
 			add_target(f, path, 0);
 		}
@@ -296,7 +362,6 @@ static void add_inputs(struct filling *f)
 {
 	struct qk_arena *a = &f->s->arena;
 
-	f->input = qk_zalloc(qk_model.tracked.n + 1);
 	for (size_t i = 0; i < f->r->list.n; i++) {
 		const struct qk_input *in = &f->r->list.v[i];
 
@@ -305,18 +370,19 @@ static void add_inputs(struct filling *f)
 		if (in->kind == QK_INPUT_JSON)
 			rule(f, in->name, QK_EXACT, QK_READ, QK_BY_INPUT);
 	}
+	sort_inputs(f);
 	for (size_t i = 0; i < f->r->list.n; i++) {
 		const struct qk_input *in = &f->r->list.v[i];
 		size_t at = in->kind == QK_INPUT_FILE ? position(in->name) : 0;
 		qk_autofree char *path = NULL;
 
-		if (in->kind != QK_INPUT_FILE || (at < qk_model.tracked.n && f->input[at]))
+		if (in->kind != QK_INPUT_FILE || (at < qk_model.tracked.n && is_input(f, at)))
 			continue;
 		path = qk_path_join(qk_model.host->root, in->name);
 		if (!access(path, F_OK))
 			qk_vec_push(&f->by_effect, qk_arena_strdup(a, in->name));
 	}
-	compress(f, 0, qk_model.tracked.n, 0);
+	compress(f, 0, f->inputs.n, 0, qk_model.tracked.n, 0);
 	add_links(f);
 	for (size_t i = 0; i < f->r->parts.list.n; i++) {
 		const struct qk_part *part = &f->r->parts.list.v[i];
@@ -330,13 +396,12 @@ static void add_inputs(struct filling *f)
 		for (size_t k = 0; k < part->n_globs; k++)
 			glob(f, part->globs[k], QK_READ, QK_BY_DEPENDENCY);
 	}
-	free(f->input);
+	qk_vec_release(&f->inputs);
 	qk_vec_release(&f->by_effect);
 }
 
 void qk_taskpolicy_fill(struct qk_taskspec *s, struct qk_ruletask *t, bool all)
 {
-	const struct qk_declared *d = &t->task->target->qk;
 	struct filling f = { .s = s, .t = t };
 
 	add_outputs(&f, t->task, QK_READ | QK_WRITE, QK_BY_OUTPUT);
@@ -345,7 +410,8 @@ void qk_taskpolicy_fill(struct qk_taskspec *s, struct qk_ruletask *t, bool all)
 	f.r = qk_model_inputs(t);
 	if (f.r)
 		add_inputs(&f);
-	add_names(&f, &d->warm, QK_READ | QK_WRITE, QK_BY_WARM);
+	for (size_t i = 0; i < s->warm.n; i++)
+		glob(&f, s->warm.v[i], QK_READ | QK_WRITE, QK_BY_WARM);
 	for (size_t i = 0; i < s->scratch.n; i++)
 		rule(&f, s->scratch.v[i], QK_TREE, QK_READ | QK_WRITE, QK_BY_SCRATCH);
 	add_ignored(&f);
@@ -370,6 +436,28 @@ static const char *scratch_path(
 	return *ret_why ? NULL : qk_arena_strndup(a, b.s, b.len);
 }
 
+/* The warm paths of the task, into s; why one cannot be, or NULL. */
+static const char *warm_problem(struct qk_taskspec *s, const struct qk_task *t)
+{
+	const struct qk_declared *d = &t->target->qk;
+	qk_autofree char *store =
+		qk_store_dir(qk_model.ws->root, getenv("QK_CACHE_DIR"), qk_model.ws->cache_directory);
+
+	for (size_t k = 0; k < d->warm.n; k++) {
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+		const char *why = NULL;
+		qk_autofree char *refused = NULL;
+
+		if (qk_tokens_path(&b, d->warm.v[k], t->project, t->options, &why))
+			why = refused = qk_warm_refuse(qk_model.ws, store, b.s);
+		if (why)
+			return qk_arena_printf(&s->arena, "%s: warm path '%s': %s",
+				qk_json_place(&s->arena, d->warm_at->items[k]), d->warm.v[k], why);
+		qk_vec_push(&s->warm, qk_arena_strndup(&s->arena, b.s, b.len));
+	}
+	return NULL;
+}
+
 const char *qk_taskpolicy_problem(struct qk_taskspec *s, const struct qk_task *t)
 {
 	const struct qk_declared *d = &t->target->qk;
@@ -384,7 +472,7 @@ const char *qk_taskpolicy_problem(struct qk_taskspec *s, const struct qk_task *t
 				why);
 		qk_vec_push(&s->scratch, path);
 	}
-	return NULL;
+	return warm_problem(s, t);
 }
 
 /* A scratch directory of this run and the task it is of. */

@@ -10,6 +10,7 @@
 #include "tests/harness/variant.h"
 
 #include "base/fdio.h"
+#include "sandbox/recorder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -234,7 +235,8 @@ static void run_unit(const char *program, struct totals *t)
 int main(int argc, char **argv)
 {
 	qk_autostrv struct qk_strv units = { 0 };
-	qk_autofree char *make441 = NULL;
+	qk_autofree char *make441 = NULL, *helper = NULL;
+	struct qk_err no_ebpf = QK_ERR_INIT;
 	struct totals t = { 0 };
 	int parallel = 2, opt;
 
@@ -256,6 +258,9 @@ int main(int argc, char **argv)
 	make441 = qk_asprintf("%s/build/make-4.4.1/make", at.source);
 	if (!access(make441, X_OK))
 		at.make441 = make441;
+	helper = qk_asprintf("%s/libexec/qk/ebpf", at.build);
+	if (qk_recorder_try_ebpf(&(struct qk_ebpf_host){ helper, NULL, "/" }, &no_ebpf))
+		at.no_ebpf = no_ebpf.msg;
 	for (size_t i = 0; i < units.n; i++)
 		run_unit(units.v[i], &t);
 	if (load_cases(argv + optind, &t) < 0)

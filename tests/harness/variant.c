@@ -126,7 +126,7 @@ static int make_top(struct run *r, struct qk_err *err)
 	scrap = qk_asprintf("%s/tmp", r->top);
 	bare = qk_asprintf("%s/bare", r->top);
 	mk = qk_asprintf("%s/qk.mk", bare);
-	if (mkdir(bin, 0755) || symlink(make, link) || mkdir(home, 0755) || mkdir(bare, 0755) ||
+	if (mkdir(bin, 0755) || symlink(make ? make : "/none", link) || mkdir(home, 0755) || mkdir(bare, 0755) ||
 		mkdir(scrap, 0755) || chown(home, r->uid, r->gid) || chown(scrap, r->uid, r->gid))
 		return qk_fail(err, errno, "fill '%s'", r->top);
 	e = write_text(mk, "", err);
@@ -390,6 +390,8 @@ static char *cannot(const struct run *r, struct qk_err *err)
 		return qk_strdup("no GNU Make 4.4.1 (tests/get-make.sh)");
 	if (!strcmp(r->v->user, "nobody") && getuid())
 		return qk_strdup("needs root to become another user");
+	if (r->v->recorder && !strcmp(r->v->recorder, "ebpf") && r->at->no_ebpf)
+		return qk_strdup(r->at->no_ebpf);
 	for (size_t i = 0; i < r->c->entries.n; i++) {
 		const struct entry *x = &r->c->entries.v[i];
 

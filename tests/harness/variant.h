@@ -14,6 +14,7 @@ struct place {
 	const char *build;   /* its build directory */
 	const char *make;    /* the system's make */
 	const char *make441; /* GNU Make 4.4.1, NULL if it is not there */
+	const char *no_ebpf; /* why the eBPF recorder cannot record here; NULL = it can */
 	bool verbose;        /* show what passing cases print as well */
 };
 

@@ -4,6 +4,7 @@
  * kd -> d, programs prog (the probe) and static, scripts script (#!./prog), script2 (#!./script).
  */
 #include "base/fdio.h"
+#include "sandbox/recorder-ebpf.h"
 #include "sandbox/run.h"
 
 #include <check.h>
@@ -19,8 +20,8 @@ enum { SKIP = 77 };
 
 struct row {
 	const char *verb, *expect;
-	/* where strace, which sees results but not what was there before, cannot know better */
-	const char *strace;
+	/* where strace and eBPF, which see results but not what was there before, cannot know better */
+	const char *after;
 };
 
 /* letters as in check_trace.c: r read, x exec, l listed, f followed, p present, a absent,
@@ -115,12 +116,13 @@ static const struct row looks[] = {
 enum { N_ROWS = sizeof(rows) / sizeof(*rows), N_LOOKS = sizeof(looks) / sizeof(*looks) };
 
 static char build[4096]; /* the directory that probes/ lies in */
+static char helper_dir[] = "/tmp/qk-probes-ebpf-XXXXXX"; /* where the helper of eBPF listens */
 
 /* The recorders that work here; the seccomp recorder once with the fast lane and once without. */
 static struct recorder {
 	enum qk_recorder_kind kind;
 	bool lane;
-} recorders[3];
+} recorders[4];
 static int n_recorders;
 
 static void copy(const char *from, const char *to)
@@ -201,7 +203,7 @@ static void check(const struct recorder *r, bool lookups, char *const argv[], co
 	struct qk_run_spec spec = { .argv = args,
 		.envp = envp,
 		.recorder = r->kind,
-		.tmpdir = "/tmp",
+		.tmpdir = r->kind == QK_RECORDER_EBPF ? helper_dir : "/tmp",
 		.fastlane = r->lane ? library : NULL };
 	qk_autobuf struct qk_buf got = QK_BUF_INIT;
 	struct qk_err err = QK_ERR_INIT;
@@ -232,9 +234,9 @@ static void check(const struct recorder *r, bool lookups, char *const argv[], co
 static void check_row(const struct recorder *r, bool lookups, const struct row *row)
 {
 	char *argv[] = { (char *)"touch", (char *)row->verb };
-	bool strace = r->kind == QK_RECORDER_STRACE && row->strace;
+	bool after = r->kind != QK_RECORDER_SECCOMP && row->after;
 
-	check(r, lookups, argv, strace ? row->strace : row->expect);
+	check(r, lookups, argv, after ? row->after : row->expect);
 }
 
 START_TEST(touches)
@@ -259,22 +261,29 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	static const enum qk_recorder_kind all[] = { QK_RECORDER_SECCOMP, QK_RECORDER_STRACE };
+	static const enum qk_recorder_kind all[] = { QK_RECORDER_SECCOMP, QK_RECORDER_STRACE,
+		QK_RECORDER_EBPF };
+	struct qk_lane_choice no_lane = { .library = NULL };
 	Suite *s = suite_create("probes");
 	SRunner *sr = srunner_create(s);
 	TCase *tc = tcase_create("probes");
+	qk_autofree char *helper = NULL;
+	struct qk_ebpf_host ebpf = { .root = "/none" };
 	int failed;
 
 	(void)argc;
 	if (!realpath(argv[0], build))
 		return 2;
 	*strrchr(build, '/') = '\0';
-	for (int i = 0; i < 2; i++) {
+	ebpf.helper = helper = qk_asprintf("%s/../libexec/qk/ebpf", build);
+	ebpf.dir = mkdtemp(helper_dir);
+	for (int i = 0; i < 3; i++) {
 		struct qk_err err = QK_ERR_INIT;
 		enum qk_recorder_kind k;
 		char why[256];
 
-		if (!qk_recorder_choose(qk_recorder_name(all[i]), &k, why, sizeof(why), &err))
+		if (!qk_recorder_choose_lane(qk_recorder_name(all[i]), &k, &no_lane, &ebpf, why,
+			    sizeof(why), &err))
 			recorders[n_recorders++] = (struct recorder){ k, false };
 		else
 			fprintf(stderr, "skipped: %s\n", err.msg);
@@ -290,5 +299,7 @@ int main(int argc, char **argv)
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);
+	qk_ebpf_stop(helper_dir);
+	qk_remove_tree(-1, helper_dir);
 	return failed || !n_recorders;
 }

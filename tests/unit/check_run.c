@@ -462,8 +462,8 @@ START_TEST(choice)
 		err.msg, "recorder 'strace' cannot record here: taken away by QK_TEST_WITHOUT");
 	ck_assert_int_eq(qk_recorder_choose("auto", &k, why, sizeof(why), &err), 0);
 	ck_assert_int_eq(k, QK_RECORDER_NONE);
-	ck_assert_str_eq(why, "ebpf: taken away by QK_TEST_WITHOUT; "
-			      "seccomp: taken away by QK_TEST_WITHOUT; "
+	ck_assert_str_eq(why, "seccomp: taken away by QK_TEST_WITHOUT; "
+			      "ebpf: taken away by QK_TEST_WITHOUT; "
 			      "strace: taken away by QK_TEST_WITHOUT");
 	setenv("QK_TEST_WITHOUT", "seccom", 1); /* another word */
 	if (n_kinds > 1 && kinds[1] == QK_RECORDER_SECCOMP) {

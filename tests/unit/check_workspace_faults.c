@@ -47,7 +47,7 @@ static const struct {
 		"p/project.json:1:56: \"qk:ultracache\".mode must be \"on\", \"record\" or "
 		"\"off\", not \"of\"" },
 	{ "{\"targets\":{\"a\":{\"command\":\"x\",\"qk:warm\":\".c\"}}}",
-		"p/project.json:1:42: \"qk:warm\" must be an array, not a string" },
+		"p/project.json:1:42: \"qk:warm\" must be an object or an array, not a string" },
 	{ "{\"implicitDependencies\":\"x\"}",
 		"p/project.json:1:25: \"implicitDependencies\" must be an array, not a string" },
 };

@@ -73,7 +73,7 @@ static inline bool find_library(const char *argv0)
 	*strrchr(build, '/') = '\0';
 	library = qk_path_join(build, "../lib/qk/fastlane.so");
 	choice.library = library;
-	if (!qk_recorder_choose_lane("seccomp", &k, &choice, why, sizeof(why), &err) && choice.works)
+	if (!qk_recorder_choose_lane("seccomp", &k, &choice, NULL, why, sizeof(why), &err) && choice.works)
 		return true;
 	fprintf(stderr, "skipped: %s%s\n", err.msg, choice.why);
 	return false;
