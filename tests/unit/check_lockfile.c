@@ -276,6 +276,74 @@ START_TEST(missing_snapshot_is_said)
 }
 END_TEST
 
+/*
+ * pnpm 10 wrote this one, all from directories: a hoisted package, one patched, one injected, one
+ * with a peer, an override, and a link out of the workspace.
+ */
+#define PATCH "patch_hash=c38ec67e250783e28a3097ed211e13dd2d97c28e94c65b4269af0544109dd2e2"
+
+static void read_local(struct qk_buf *b)
+{
+	ck_assert_msg(!qk_read_file(AT_FDCWD, "tests/data/pnpm-10/pnpm-lock.yaml", 1 << 20, b, &err),
+		"%s", err.msg);
+}
+
+START_TEST(local_packages_reached)
+{
+	static const struct {
+		const char *dir, *want;
+	} rows[] = {
+		{ ".", "tool@file:vendor/tool" },
+		{ "apps/app", "host@file:vendor/host inj@file:libs/inj old@file:vendor/new "
+			      "peer@file:vendor/peer(host@file:vendor/host) "
+			      "phantom@file:vendor/phantom(" PATCH ") user@file:vendor/user" },
+		{ "libs/inj", "phantom@file:vendor/phantom(" PATCH ")" },
+		/* What it links to outside the workspace is no importer: it installs nothing. */
+		{ "libs/lib", "host@file:vendor/host" },
+	};
+	qk_autobuf struct qk_buf text = QK_BUF_INIT;
+	struct qk_lockfile *l;
+
+	read_local(&text);
+	l = parse(text.s);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		qk_autostrv struct qk_strv got = { 0 };
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+		ck_assert_msg(
+			!qk_lockfile_reached(l, &rows[i].dir, 1, &got, &err), "%s", err.msg);
+		for (size_t k = 0; k < got.n; k++)
+			qk_buf_addf(&b, "%s%s", k ? " " : "", got.v[k]);
+		ck_assert_str_eq(b.s, rows[i].want);
+	}
+	qk_lockfile_free(l);
+}
+END_TEST
+
+/* Another patch counts for those that reach the patched package, and for nobody else. */
+START_TEST(local_patch_counts)
+{
+	static const struct {
+		const char *dir;
+		bool counts;
+	} rows[] = { { ".", false }, { "apps/app", true }, { "libs/inj", true },
+		{ "libs/lib", false } };
+	qk_autobuf struct qk_buf text = QK_BUF_INIT;
+	qk_autofree char *other = NULL;
+
+	read_local(&text);
+	other = qk_strdup(text.s);
+	for (char *p = other; (p = strstr(p, "c38ec67e")); p++)
+		*p = 'd';
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct qk_digest a = importers(text.s, rows[i].dir);
+		struct qk_digest b = importers(other, rows[i].dir);
+
+		ck_assert_msg((memcmp(&a, &b, sizeof(a)) != 0) == rows[i].counts, "%s", rows[i].dir);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("lockfile");
@@ -293,6 +361,8 @@ int main(void)
 	tcase_add_test(t, deep_nesting);
 	tcase_add_test(t, cut_short);
 	tcase_add_test(t, missing_snapshot_is_said);
+	tcase_add_test(t, local_packages_reached);
+	tcase_add_test(t, local_patch_counts);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
