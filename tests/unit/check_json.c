@@ -153,17 +153,17 @@ START_TEST(full)
 	const char *maker[] = { "gen, or not", NULL }, *others[] = { "x, y", "z", NULL };
 	const char *lib[] = { "lib", NULL }, *util[] = { "util", NULL };
 	struct qk_finding findings[] = {
-		{ QK_KIND_READ, "a\"b", NULL, "t: a\"b", false },
-		{ QK_KIND_DEPENDENCY, "lib/a", lib, NULL, false },
-		{ QK_KIND_DEPENDENCY, "lib/b", lib, NULL, false },
-		{ QK_KIND_DEPENDENCY, "util/a", util, "f", false },
-		{ QK_KIND_GRANTED, "g", NULL, NULL, true },
-		{ QK_KIND_ORDERING, "o", maker, "t: gen", false },
-		{ QK_KIND_WRITE, "w", NULL, NULL, false },
-		{ QK_KIND_WRITERS, "l", others, NULL, false },
-		{ QK_KIND_LEFT, "sleep 5", NULL, NULL, false },
-		{ QK_KIND_GIT_WRITE, ".git/x", NULL, NULL, false },
-		{ QK_KIND_UNUSED, "u", NULL, NULL, false },
+		{ QK_KIND_READ, "a\"b", NULL, "t: a\"b", false, NULL, NULL },
+		{ QK_KIND_DEPENDENCY, "lib/a", lib, NULL, false, NULL, NULL },
+		{ QK_KIND_DEPENDENCY, "lib/b", lib, NULL, false, NULL, NULL },
+		{ QK_KIND_DEPENDENCY, "util/a", util, "f", false, NULL, NULL },
+		{ QK_KIND_GRANTED, "g", NULL, NULL, true, NULL, NULL },
+		{ QK_KIND_ORDERING, "o", maker, "t: gen", false, NULL, NULL },
+		{ QK_KIND_WRITE, "w", NULL, NULL, false, NULL, NULL },
+		{ QK_KIND_WRITERS, "l", others, NULL, false, NULL, NULL },
+		{ QK_KIND_LEFT, "sleep 5", NULL, NULL, false, NULL, NULL },
+		{ QK_KIND_GIT_WRITE, ".git/x", NULL, NULL, false, NULL, NULL },
+		{ QK_KIND_UNUSED, "u", NULL, NULL, false, NULL, NULL },
 	};
 	struct qk_report_task tasks[] = {
 		{ .name = "t", .findings = { findings, COUNT(findings), COUNT(findings) } },

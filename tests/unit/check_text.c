@@ -47,18 +47,18 @@ START_TEST(kinds)
 {
 	const char *gen[] = { "gen", NULL }, *others[] = { "x", "y", NULL };
 	struct qk_finding f[] = {
-		{ QK_KIND_READ, "a.h", NULL, "t: a.h", false },
-		{ QK_KIND_READ, "b.h", NULL, "t: b.h", false },
-		{ QK_KIND_ORDERING, "gen.c", gen, "t: gen", false },
-		{ QK_KIND_ORDERING, "gen.h", gen, "t: gen", false },
-		{ QK_KIND_WRITE, "w", NULL, "t: QK_OUTPUTS += w", false },
-		{ QK_KIND_WRITE, "x", NULL, "t: QK_OUTPUTS += x", false },
-		{ QK_KIND_WRITERS, "log", others, NULL, false },
-		{ QK_KIND_LEFT, "sleep 5", NULL, NULL, false },
-		{ QK_KIND_UNKEYED, ".env", NULL, "t: .env", false },
-		{ QK_KIND_GIT_WRITE, ".git/x", NULL, NULL, false },
-		{ QK_KIND_TOOLCHAIN, ".nvmrc", NULL, NULL, false },
-		{ QK_KIND_UNUSED, "u", NULL, NULL, false },
+		{ QK_KIND_READ, "a.h", NULL, "t: a.h", false, NULL, NULL },
+		{ QK_KIND_READ, "b.h", NULL, "t: b.h", false, NULL, NULL },
+		{ QK_KIND_ORDERING, "gen.c", gen, "t: gen", false, NULL, NULL },
+		{ QK_KIND_ORDERING, "gen.h", gen, "t: gen", false, NULL, NULL },
+		{ QK_KIND_WRITE, "w", NULL, "t: QK_OUTPUTS += w", false, NULL, NULL },
+		{ QK_KIND_WRITE, "x", NULL, "t: QK_OUTPUTS += x", false, NULL, NULL },
+		{ QK_KIND_WRITERS, "log", others, NULL, false, NULL, NULL },
+		{ QK_KIND_LEFT, "sleep 5", NULL, NULL, false, NULL, NULL },
+		{ QK_KIND_UNKEYED, ".env", NULL, "t: .env", false, NULL, NULL },
+		{ QK_KIND_GIT_WRITE, ".git/x", NULL, NULL, false, NULL, NULL },
+		{ QK_KIND_TOOLCHAIN, ".nvmrc", NULL, NULL, false, NULL, NULL },
+		{ QK_KIND_UNUSED, "u", NULL, NULL, false, NULL, NULL },
 	};
 	struct qk_report_task tasks[] = { { .name = "clean" }, { .name = "t", .findings = FINDINGS(f) } };
 
@@ -91,7 +91,7 @@ END_TEST
 /* What does not count leaves a task with the clean ones, and is said once at the end. */
 START_TEST(what_does_not_count)
 {
-	struct qk_finding f[] = { { QK_KIND_UNKEYED, ".env", NULL, NULL, false } };
+	struct qk_finding f[] = { { QK_KIND_UNKEYED, ".env", NULL, NULL, false, NULL, NULL } };
 	struct qk_report_task tasks[] = { { .name = "t", .findings = FINDINGS(f) },
 		{ .name = "u", .findings = FINDINGS(f) } };
 
@@ -109,7 +109,7 @@ static void fill(enum qk_kind kind, const char *fix)
 	for (int i = 0; i < 100; i++) {
 		snprintf(paths[i], sizeof(paths[i]), "p%02d", i);
 		snprintf(fixes[i], sizeof(fixes[i]), "%.30sp%02d", fix, i);
-		many[i] = (struct qk_finding){ kind, paths[i], NULL, fixes[i], false };
+		many[i] = (struct qk_finding){ kind, paths[i], NULL, fixes[i], false, NULL, NULL };
 	}
 }
 
@@ -143,12 +143,12 @@ END_TEST
 START_TEST(rules_of_several_targets)
 {
 	struct qk_finding f[] = {
-		{ QK_KIND_ORDERING, "1", NULL, "app: lib", false },
-		{ QK_KIND_ORDERING, "2", NULL, "app: gen", false },
-		{ QK_KIND_ORDERING, "3", NULL, "app: lib", false },
-		{ QK_KIND_ORDERING, "4", NULL, "app: li", false },
-		{ QK_KIND_ORDERING, "5", NULL, "apple: lib", false },
-		{ QK_KIND_ORDERING, "6", NULL, NULL, false },
+		{ QK_KIND_ORDERING, "1", NULL, "app: lib", false, NULL, NULL },
+		{ QK_KIND_ORDERING, "2", NULL, "app: gen", false, NULL, NULL },
+		{ QK_KIND_ORDERING, "3", NULL, "app: lib", false, NULL, NULL },
+		{ QK_KIND_ORDERING, "4", NULL, "app: li", false, NULL, NULL },
+		{ QK_KIND_ORDERING, "5", NULL, "apple: lib", false, NULL, NULL },
+		{ QK_KIND_ORDERING, "6", NULL, NULL, false, NULL, NULL },
 	};
 	struct qk_report_task tasks[] = { { .name = "t", .findings = FINDINGS(f) } };
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
@@ -164,8 +164,8 @@ END_TEST
 START_TEST(shared)
 {
 	struct qk_finding f[] = {
-		{ QK_KIND_READ, "common.h", NULL, "t: common.h", true },
-		{ QK_KIND_READ, "own.h", NULL, "t: own.h", false },
+		{ QK_KIND_READ, "common.h", NULL, "t: common.h", true, NULL, NULL },
+		{ QK_KIND_READ, "own.h", NULL, "t: own.h", false, NULL, NULL },
 	};
 	struct qk_report_task tasks[] = { { .name = "t", .findings = FINDINGS(f) },
 		{ .name = "u", .findings = { f, 1, 1 } } };
@@ -267,10 +267,10 @@ START_TEST(control_bytes)
 	const char *odd = "a\n  b\x1b[2J\r";
 	const char *others[] = { odd, NULL };
 	struct qk_finding f[] = {
-		{ QK_KIND_READ, odd, NULL, odd, false },
-		{ QK_KIND_WRITERS, odd, others, odd, false },
-		{ QK_KIND_TOOLCHAIN, odd, NULL, odd, false },
-		{ QK_KIND_UNKEYED, odd, NULL, odd, false },
+		{ QK_KIND_READ, odd, NULL, odd, false, NULL, NULL },
+		{ QK_KIND_WRITERS, odd, others, odd, false, NULL, NULL },
+		{ QK_KIND_TOOLCHAIN, odd, NULL, odd, false, NULL, NULL },
+		{ QK_KIND_UNKEYED, odd, NULL, odd, false, NULL, NULL },
 	};
 	struct qk_report_task tasks[] = { { .name = odd, .findings = FINDINGS(f) },
 		{ .name = odd, .standing = QK_UNSANDBOXED, .why = odd } };
