@@ -40,7 +40,6 @@ static char *fn_after_parse(const char *name, unsigned int argc, char **argv)
 	if (qk_plugin.inert || qk_plugin.parsed)
 		return NULL;
 	qk_plugin.parsed = true;
-	qk_plugin.pretending = qk_recipe_pretending();
 	qk_knobs_release(&qk_plugin.knobs);
 	qk_knobs_read(&qk_plugin.knobs);
 	if (qk_plugin.active && (!qk_knobs_handle(&qk_plugin.knobs) || !qk_plugin.knobs.wrap))

@@ -21,7 +21,6 @@ struct qk_plugin {
 	bool inert;
 	bool active; /* SHELL is ours: recipes are tasks */
 	bool parsed; /* all makefiles are read */
-	bool pretending; /* make -n, -q or -t: nothing runs, and nothing is said of it */
 	struct qk_knobs knobs;
 	char *mk, *runner; /* absolute: qk.mk, libexec/qk/sh */
 	char *user_shell;  /* what the Makefile has as SHELL */

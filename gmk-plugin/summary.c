@@ -112,7 +112,7 @@ static void report_statuses(const struct qk_taskstatuses *l, const struct qk_rep
 
 	qk_taskstatuses_text(&text, l);
 	fflush(stdout);
-	if (text.len && !qk_plugin.pretending)
+	if (text.len)
 		(void)qk_write_all(STDERR_FILENO, text.s, text.len);
 	if (qk_plugin.knobs.run_report && cwd) {
 		qk_autofree char *path = qk_path_join(cwd, qk_plugin.knobs.run_report);
