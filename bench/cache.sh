@@ -1,20 +1,9 @@
 # shellcheck shell=sh
 # clean rebuilds, all from the cache (Lua at most 0.035, zlib at most 0.05 of plain make), and first runs (1.06), beside ccache
-sources=$(dirname "$WORK")/sources
-mkdir -p "$sources"
 for p in lua5.4 zlib; do
-	[ -d "$sources/$p" ] || "$SRC/tests/apt-source.sh" this $p "$sources" >apt.log 2>&1 || {
-		echo "  skipped: $p cannot be fetched (see $WORK/apt.log)"
-		continue
-	}
 	# Workspaces of their own: what first runs leave must not help the others.
-	for copy in hits first; do
-		mkdir -p $copy
-		cp -R "$sources/$p" $copy/
-		case $p in
-		zlib) (cd $copy/zlib && ./configure >/dev/null) ;;
-		esac
-	done
+	mkdir -p hits first
+	source_tree $p hits && source_tree $p first || continue
 	case $p in
 	zlib) args="-s -j2 -C" dir=zlib goal= ;;
 	lua5.4) args="-s -j2 -C" dir=lua5.4/src goal=generic ;;

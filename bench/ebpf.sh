@@ -9,29 +9,11 @@ echo "  a program that looks for names 3,000,000 times:"
 compare "plain=make -f looks.mk" "eBPF, looks kept=QK_RECORDER=ebpf make -f looks.mk SANDBOX=audit RECORD=1 2>/dev/null" \
 	"seccomp, looks kept=QK_RECORDER=seccomp make -f looks.mk SANDBOX=audit RECORD=1 2>/dev/null"
 
-sources=$(dirname "$WORK")/sources
-mkdir -p "$sources"
 for p in lua5.4 zlib redis; do
-	[ -d "$sources/$p" ] || "$SRC/tests/apt-source.sh" this $p "$sources" >apt.log 2>&1 || {
-		echo "  skipped: $p cannot be fetched (see $WORK/apt.log)"
-		continue
-	}
-	cp -R "$sources/$p" .
-	case $p in
-	zlib)
-		(cd zlib && ./configure >/dev/null)
-		make="make -j2 -s -C zlib" clean="make -s -C zlib clean"
-		;;
-	lua5.4) make="make -j2 -s -C lua5.4/src generic" clean="make -s -C lua5.4/src clean" ;;
-	redis)
-		make="make -j2 -s -C redis/src MALLOC=libc redis-server"
-		clean="rm -f redis/src/*.o redis/src/redis-server"
-		$make >/dev/null 2>&1
-		;;
-	esac
+	project $p || continue
 	with="MAKEFILES=$QK/qk.mk $make >/dev/null 2>&1 SANDBOX=audit"
 	echo "  $p:"
-	compare -s "$clean >/dev/null" "plain=$make >/dev/null 2>&1" \
+	compare -s "$clean" "plain=$make >/dev/null 2>&1" \
 		"audit, eBPF=QK_RECORDER=ebpf $with" "audit, seccomp=QK_RECORDER=seccomp $with" \
 		"looks kept, eBPF=QK_RECORDER=ebpf $with RECORD=1"
 done
