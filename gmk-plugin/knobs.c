@@ -37,9 +37,12 @@ static enum qk_mode read_mode(bool *ret_off)
 
 	if (!v)
 		return QK_MODE_OFF;
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		if (!strcmp(v, modes[i].value))
-			return *ret_off = modes[i].mode == QK_MODE_OFF, modes[i].mode;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(v, modes[i].value))
+			continue;
+		*ret_off = modes[i].mode == QK_MODE_OFF;
+		return modes[i].mode;
+	}
 	qk_gmkx_fatal("qk: SANDBOX=%s: not audit (or 1), enforce or off", v);
 }
 

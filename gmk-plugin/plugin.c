@@ -83,7 +83,6 @@ static int choose(struct qk_session *s, struct qk_err *err)
 {
 	/* PREFIX/libexec/qk/sh -> PREFIX/lib/qk/fastlane.so */
 	qk_autofree char *library = qk_path_join(qk_plugin.runner, "../../../lib/qk/fastlane.so");
-
 	qk_autofree char *helper = qk_path_join(qk_plugin.runner, "../ebpf");
 
 	return qk_session_choose(s, qk_plugin.knobs.recorder,

@@ -157,8 +157,8 @@ void qk_summary_at_exit(void)
 	if (!qk_plugin.started || qk_plugin.top) {
 		if (reported) {
 			/* a run that holds but those with grants of their own is told of as theirs */
-			qk_report_read(&rep,
-				qk_plugin.held.run ? &qk_plugin.held : &qk_plugin.session, qk_taskpart ? qk_taskpart->places : NULL);
+			qk_report_read(&rep, qk_plugin.held.run ? &qk_plugin.held : &qk_plugin.session,
+				qk_taskpart ? qk_taskpart->places : NULL);
 			report_findings(&rep);
 		} else {
 			report_nothing();

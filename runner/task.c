@@ -359,7 +359,7 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	}
 	spec.argv = t.argv.v;
 	spec.envp = t.env.v;
-	if (qk_lanes_worth(r->run, line))
+	if (r->fastlane && qk_lanes_worth(r->run, line))
 		spec.fastlane = r->fastlane;
 	qk_recipe_cache_begin(&cache, &spec);
 	if (!cache.record) /* for the cache all counts */
@@ -378,13 +378,13 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 	take_new_depfiles(&t);
 	if (spec.walls)
 		settle(&t, &ran, &status);
-	if (!status && !ran.interrupted)
-		with_warm(&t, qk_warm_keep);
 	if (r->fastlane)
 		qk_lanes_learn(r->run, line, spec.fastlane, &ran);
-	qk_recipe_cache_finish(&cache, &t.policy, status);
+	qk_recipe_cache_finish(&cache, &t.policy, status); /* keeps nothing that went beyond */
 	qk_result_judge(&t.result, &t.policy);
 	status = qk_strict_status(r, &t.result, status);
+	if (!status && !ran.interrupted)
+		with_warm(&t, qk_warm_keep);
 	t.result.status = status;
 	for (size_t i = 0; i < ran.left.n; i++)
 		qk_strv_push(&t.result.left, ran.left.v[i]);
