@@ -99,6 +99,35 @@ static bool opened_by_its_name(const struct qk_deed *d, const char *name)
 	return rest && !strcmp(d->path, rest);
 }
 
+/*
+ * The name of what was opened tells of a link on the way that is gone by the time we look: the
+ * first name missing now that it does not go through.
+ */
+static void link_passed(struct qk_witness *w, const struct qk_deed *d, const char *name)
+{
+	qk_autofree char *path = NULL;
+
+	if (strstr(d->path, "..") || (!d->base && *d->path != '/'))
+		return; /* the text does not say what was on the way */
+	path = qk_path_join(d->base ? d->base : "/", d->path);
+	for (char *s = path + 1; *s; s += *s == '/') {
+		char after;
+		const char *at = path;
+
+		s += strcspn(s, "/");
+		after = *s;
+		*s = '\0';
+		qk_resolve(&w->resolver, d->pid, AT_FDCWD, NULL, path, QK_RESOLVE_NOFOLLOW, &w->parent);
+		if (w->parent.path.len)
+			at = w->parent.path.s;
+		if (w->parent.err && !qk_path_under(name, at)) {
+			qk_trace_event(w->trace, QK_EV_FOLLOW, at);
+			return;
+		}
+		*s = after;
+	}
+}
+
 static void opened(
 	struct qk_witness *w, const struct qk_deed *d, uint64_t flags, const struct qk_outcome *o)
 {
@@ -122,8 +151,11 @@ static void opened(
 			event(w, QK_EV_WANT, p);
 		return;
 	}
-	if (o->opened && !o->known)
+	if (o->opened && !o->known) {
+		if (p->err && *o->opened == '/')
+			link_passed(w, d, o->opened);
 		take_opened(p, o->opened);
+	}
 	made = o->known ? o->made : flags & O_CREAT && (exclusive || !was_there(w, p->path.s));
 	dir = o->known ? o->dir : flags & O_DIRECTORY || (!p->err && S_ISDIR(p->st.st_mode));
 	if (made) {

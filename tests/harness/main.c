@@ -30,6 +30,9 @@ struct totals {
 	long passed, failed, skipped;
 };
 
+/* The lines that tell of failures, said again before the last line: a long log is cut somewhere. */
+static struct qk_strv complaints;
+
 static struct place at;
 static QK_VEC(struct casefile) cases;
 static QK_VEC(struct job) jobs;
@@ -150,7 +153,10 @@ static void finish(struct job *j, int status, struct totals *t)
 	rewind(j->log);
 	while (getline(&line, &cap, j->log) > 0) {
 		t->passed += !strncmp(line, "ok ", 3);
-		t->failed += !strncmp(line, "not ok ", 7);
+		if (!strncmp(line, "not ok ", 7)) {
+			t->failed++;
+			qk_strv_push(&complaints, line);
+		}
 		t->skipped += !strncmp(line, "skip ", 5);
 		if (strncmp(line, "ok ", 3) || at.verbose)
 			fputs(line, stdout);
@@ -214,13 +220,18 @@ static void run_unit(const char *program, struct totals *t)
 		}
 		if (!strncmp(line, "skip", 4))
 			t->skipped++;
+		if (strstr(line, ":F:") || strstr(line, ":E:"))
+			qk_strv_push(&complaints, line);
 		fputs(line, stdout);
 	}
 	free(line);
 	status = pclose(p);
 	if (status && !bad) {
-		printf("not ok %s: exit status %d\n", program,
+		qk_autofree char *said = qk_asprintf("not ok %s: exit status %d\n", program,
 			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+
+		fputs(said, stdout);
+		qk_strv_push(&complaints, said);
 		bad++;
 		checks++;
 	} else if (!checks) {
@@ -265,11 +276,20 @@ int main(int argc, char **argv)
 		run_unit(units.v[i], &t);
 	if (load_cases(argv + optind, &t) < 0)
 		return 2;
+	if (argv[optind] && !cases.n && !t.failed) {
+		printf("not ok: no case is named so: %s\n", argv[optind]);
+		t.failed++;
+	}
 	for (size_t i = 0; i < cases.n; i++)
 		plan(i);
 	run_jobs(parallel, &t);
 	for (size_t i = 0; i < cases.n; i++)
 		casefile_release(&cases.v[i]);
+	if (complaints.n)
+		puts("\nWhat failed:");
+	for (size_t i = 0; i < complaints.n; i++)
+		fputs(complaints.v[i], stdout);
+	qk_strv_release(&complaints);
 	printf("%ld passed, %ld failed, %ld skipped\n", t.passed, t.failed, t.skipped);
 	return t.failed != 0;
 }

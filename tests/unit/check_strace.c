@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /*
- * Lines as strace writes them, "a" and "b" for the hexadecimal of names, against what is
+ * Lines as strace writes them, "a", "b" and so on for the hexadecimal of names, against what is
  * understood. There is no such directory as /q: nothing is found there, all is taken from the text.
  * Nor are there such processes: the numbers are past the kernel's limit.
  */
@@ -34,6 +34,10 @@ static const struct {
 		"/etc/passwd=r", false },
 	/* a file that is open and has no name any more */
 	{ "7777777 openat(-100</q>, 'a', 0) = 3</q/a>(deleted)\n", "", false },
+	/* what was opened through a link that is gone by now: its name tells */
+	{ "7777777 openat(-100</q>, 'k/a', 0) = 3</q/d/a>\n", "/q/k=f /q/d/a=r", false },
+	{ "7777777 openat(-100</q>, 'a', 0) = 3</q/d/a>\n", "/q/a=f /q/d/a=r", false },
+	{ "7777777 openat(-100</q>, 'd/../a', 0) = 3</q/a>\n", "/q/a=r", false },
 	/* calls that others came between, and the threads and children that did */
 	{ "7777777 unlink( <unfinished ...>\n8888888 unlink('b') = 0\n7777777 <... unlink "
 	  "resumed>'a') = 0\n",
