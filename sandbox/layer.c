@@ -6,11 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <limits.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -102,15 +103,49 @@ static void spread(int parent)
 
 /*
  * "volatile" leaves work/incompat/volatile to say that nothing was synced, and refuses to mount
- * while it is there. A layer that outlives a power cut is never believed anyway.
+ * while it is there. A layer that outlives a power cut is never believed anyway. The rest of the
+ * directory the kernel would remove while it mounts; it is set aside instead, because each
+ * directory removed may be waited for (a file system mounted with "discard").
  */
-static int forget_volatile(int fd)
+static int set_aside(struct qk_layer *l)
 {
-	if (unlinkat(fd, "work/work/incompat/volatile/dirty", 0) && errno == ENOENT)
-		return 0;
-	if (!unlinkat(fd, "work/work/incompat/volatile", AT_REMOVEDIR))
-		return 0;
-	return qk_remove_tree(fd, "work/work/incompat");
+	l->aside = !renameat(l->fd, "work/work", l->fd, "aside");
+	return l->aside || errno == ENOENT ? 0 : qk_remove_tree(l->fd, "work/work");
+}
+
+/* Allocates nothing: it runs beside the thread that may. */
+static void *remove_aside(void *layer)
+{
+	const struct qk_layer *l = layer;
+
+	/* what a mount leaves that nothing was copied up in */
+	(void)unlinkat(l->fd, "aside/incompat/volatile/dirty", 0);
+	(void)unlinkat(l->fd, "aside/incompat/volatile", AT_REMOVEDIR);
+	(void)unlinkat(l->fd, "aside/incompat", AT_REMOVEDIR);
+	(void)unlinkat(l->fd, "aside", AT_REMOVEDIR);
+	return NULL;
+}
+
+void qk_layer_tidy_begin(struct qk_layer *l)
+{
+	sigset_t all, before;
+
+	if (!l->aside)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	l->tidying = !pthread_create(&l->tidier, NULL, remove_aside, l);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void qk_layer_tidy_end(struct qk_layer *l)
+{
+	if (l->tidying)
+		pthread_join(l->tidier, NULL);
+	l->tidying = false;
+	if (l->aside)
+		(void)qk_remove_tree(l->fd, "aside"); /* if anything is left */
+	l->aside = false;
 }
 
 static int make_parts(struct qk_layer *l, int lower_fd, struct qk_err *err)
@@ -133,7 +168,7 @@ static int make_parts(struct qk_layer *l, int lower_fd, struct qk_err *err)
 		if (r)
 			return qk_fail(err, -r, "make '%s/upper'", l->path);
 	}
-	r = forget_volatile(l->fd);
+	r = set_aside(l);
 	return r ? qk_fail(err, -r, "ready '%s/work'", l->path) : 0;
 }
 
@@ -198,6 +233,7 @@ void qk_layer_release(struct qk_layer *l)
 {
 	int *fds[] = { &l->parent, &l->fd, &l->upper };
 
+	qk_layer_tidy_end(l);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
 		if (*fds[i] >= 0)
 			close(*fds[i]);

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 
 enum { QK_LAYER_STOCK = 48 }; /* spares that are kept */
@@ -20,9 +21,12 @@ struct qk_layer {
 	int parent;  /* the directory it lies in */
 	int fd;
 	int upper;
+	bool aside; /* the work directory of the mount before is there, as aside/, to be removed */
+	bool tidying;
+	pthread_t tidier;
 };
 
-#define QK_LAYER_INIT { NULL, -1, -1, -1 }
+#define QK_LAYER_INIT { .parent = -1, .fd = -1, .upper = -1 }
 
 /*
  * Opens the layer (absolute) without following a link from the workspace root on, and makes or
@@ -32,6 +36,14 @@ struct qk_layer {
  */
 int qk_layer_open(struct qk_layer *l, int lower_fd, const char *root, const char *path, bool spares,
 	struct qk_err *err);
+
+/*
+ * Removes what the mount before has left, in a thread, while the command runs; end waits for it. All
+ * signals are blocked in the thread. Between the two the process must not need to be single-threaded
+ * (namespaces). Without begin, or if no thread can be had, end does it.
+ */
+void qk_layer_tidy_begin(struct qk_layer *l);
+void qk_layer_tidy_end(struct qk_layer *l);
 
 /* Empties the layer; the directory itself is the caller's. */
 void qk_layer_clear(struct qk_layer *l);

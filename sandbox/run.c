@@ -336,6 +336,8 @@ static int run_command(struct running *r, struct qk_spawn *s, struct qk_err *err
 	if (ret)
 		return ret;
 	r->pid = s->pid;
+	if (r->spec->walls)
+		qk_layer_tidy_begin(&r->spec->walls->opened);
 	if (r->strace)
 		r->strace->pid = s->pid;
 	if (s->shared->listener >= 0)

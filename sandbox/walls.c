@@ -369,6 +369,7 @@ int qk_walls_settle(struct qk_walls *w, bool discard, struct qk_settled *ret, st
 
 	if (w->backend == QK_BACKEND_LANDLOCK || w->opened.upper < 0)
 		return 0;
+	qk_layer_tidy_end(&w->opened);
 	if (!discard)
 		r = qk_settle(w->policy, w->lower_fd, w->opened.upper, &w->lifted, ret, err);
 	u = unmount(w, r ? NULL : err);
