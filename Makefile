@@ -133,7 +133,7 @@ $O/lib/qk/fastlane.so $O/lib/qk/fastlane-32.so: $(LANE) sandbox/fastlane-program
 $O/obj/sandbox/ebpf/program.bpf: sandbox/ebpf/program.c sandbox/ebpf/kernel.h sandbox/ebpf/event.h sandbox/calls.h
 	$(call SAY,BPF,$<)
 	@mkdir -p $(@D)
-	$Q$(BPF_CC) -target bpf -mcpu=v3 -O2 -g -I. -idirafter /usr/include/$$($(CC) -print-multiarch) \
+	$Q$(BPF_CC) -target bpf -ffreestanding -mcpu=v3 -O2 -g -I. -idirafter /usr/include/$$($(CC) -print-multiarch) \
 		-Wall -Wextra -Wno-unused-parameter $(if $(filter 1,$(W)),-Werror) -c -o $@ $<
 
 $O/obj/sandbox/ebpf/helper.o: QK_CFLAGS += -DQK_EBPF_OBJECT='"$O/obj/sandbox/ebpf/program.bpf"'
