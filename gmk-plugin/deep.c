@@ -98,6 +98,11 @@ static struct file *find(const char *target)
 	return f && !strcmp(f->name, target) ? f : NULL;
 }
 
+static const char *dep_name(const struct dep *d)
+{
+	return d->file ? d->file->name : d->name;
+}
+
 /* The prerequisites of .PHONY; makefiles are read by the time the first is asked for. */
 static struct phony {
 	const char *name;
@@ -109,7 +114,7 @@ static void find_phonies(void)
 	struct file *f = find(".PHONY");
 
 	for (struct dep *d = f ? f->deps : NULL; d; d = d->next) {
-		const char *name = d->file ? d->file->name : d->name;
+		const char *name = dep_name(d);
 		struct phony *p;
 
 		if (!name)
@@ -137,6 +142,16 @@ bool qk_deep_is_phony(const char *target)
 	return p != NULL;
 }
 
+void qk_deep_prerequisites(
+	const char *target, void (*each)(const char *name, void *arg), void *arg)
+{
+	struct file *f = find(target);
+
+	for (struct dep *d = f ? f->deps : NULL; d; d = d->next)
+		if (dep_name(d))
+			each(dep_name(d), arg);
+}
+
 void qk_deep_siblings(const char *target, void (*each)(const char *target, void *arg), void *arg)
 {
 	struct file *f;
@@ -145,7 +160,7 @@ void qk_deep_siblings(const char *target, void (*each)(const char *target, void 
 		layout = fits(target) ? FITS : DIFFERS;
 	f = find(target);
 	for (struct dep *d = f ? f->also_make : NULL; d; d = d->next)
-		each(d->file ? d->file->name : d->name, arg);
+		each(dep_name(d), arg);
 }
 
 void qk_deep_graph(struct qk_graph *g, uint64_t make_pid, const char *target)

@@ -17,6 +17,10 @@
 /* Calls each for every target that the target's recipe makes, itself perhaps included. */
 void qk_deep_siblings(const char *target, void (*each)(const char *target, void *arg), void *arg);
 
+/* Calls each for every prerequisite of the target, order-only ones too; the text splits no name at its blanks. */
+void qk_deep_prerequisites(
+	const char *target, void (*each)(const char *name, void *arg), void *arg);
+
 /* True if target is a prerequisite of .PHONY. */
 bool qk_deep_is_phony(const char *target);
 

@@ -76,6 +76,33 @@ static void add_words(struct qk_request *r, enum qk_list list, const char *words
 	}
 }
 
+/* $^ and $| are words: a name that holds blanks came apart in them. Puts it together again. */
+static void join_words(const char *name, void *request)
+{
+	struct qk_request *r = request;
+	qk_autostrv struct qk_strv words = { 0 };
+
+	if (!strpbrk(name, " \t\n"))
+		return;
+	qk_strv_split(&words, name);
+	for (size_t l = QK_LIST_PREREQS; l <= QK_LIST_ORDER; l++) {
+		__typeof__(r->lists[0]) *list = &r->lists[l];
+
+		for (size_t i = 0; i + words.n <= list->n; i++) {
+			size_t k = 0;
+
+			while (k < words.n && !strcmp(list->v[i + k], words.v[k]))
+				k++;
+			if (!k || k < words.n)
+				continue;
+			list->v[i] = qk_arena_strdup(&r->arena, name);
+			memmove(list->v + i + 1, list->v + i + k, (list->n - i - k) * sizeof(*list->v));
+			list->n -= k - 1;
+			break;
+		}
+	}
+}
+
 static void add_siblings(const char *target, void *request)
 {
 	struct qk_request *r = request;
@@ -314,6 +341,7 @@ char *qk_recipe_request(void)
 	tell_open_network(&r);
 	keep_scratches_apart(&r);
 	qk_deep_siblings(target, add_siblings, &r);
+	qk_deep_prerequisites(target, join_words, &r);
 	value = append_request(&r);
 	if (slips_past(&r, parts.v[1])) {
 		free(value);

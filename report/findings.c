@@ -26,12 +26,20 @@ struct place {
 	UT_hash_handle hh;
 };
 
+/* A directory beneath which a task left something written. */
+struct holder {
+	const char *path; /* the key is its beginning */
+	UT_hash_handle hh;
+};
+
 struct judging {
 	struct qk_report *rep;
 	const struct qk_report_places *known; /* or NULL */
 	struct qk_tasks tasks;
 	struct writer *writers;
 	struct place *places;
+	struct holder *holders; /* of the task held */
+	const struct qk_task *held;
 };
 
 static const char *shown(struct judging *jd, const char *path)
@@ -235,17 +243,51 @@ static void judge_read(struct judging *jd, struct qk_report_task *to, const stru
 	add_read(jd, to, t, kind, e->path);
 }
 
-/* True if the trace holds something left written beneath dir: then dir is not listed itself. */
-static bool holds_written(const struct qk_task *t, const char *dir)
+/* Notes the directories above each path left written: those that are not listed themselves. */
+static void note_holders(struct judging *jd, const struct qk_task *t)
 {
 	for (size_t i = 0; i < t->trace.entries.n; i++) {
 		const struct qk_trace_entry *e = &t->trace.entries.v[i];
-		const char *below = qk_path_below(e->path, dir);
 
-		if (below && *below && is_left_written(e))
-			return true;
+		for (size_t n = strlen(e->path); is_left_written(e) && n;) {
+			struct holder *h;
+
+			do
+				n--;
+			while (n && e->path[n] != '/');
+			HASH_FIND(hh, jd->holders, e->path, n, h);
+			if (h)
+				break; /* and so are those above */
+			h = qk_zalloc(sizeof(*h));
+			h->path = e->path;
+			HASH_ADD_KEYPTR(hh, jd->holders, h->path, n, h);
+		}
 	}
-	return false;
+	jd->held = t;
+}
+
+static void forget_holders(struct judging *jd)
+{
+	struct holder *h, *next;
+
+	HASH_ITER(hh, jd->holders, h, next) {
+		HASH_DEL(jd->holders, h);
+		free(h);
+	}
+	jd->held = NULL;
+}
+
+/* True if the trace holds something left written beneath dir: then dir is not listed itself. */
+static bool holds_written(struct judging *jd, const struct qk_task *t, const char *dir)
+{
+	struct holder *h;
+
+	if (jd->held != t) {
+		forget_holders(jd);
+		note_holders(jd, t);
+	}
+	HASH_FIND_STR(jd->holders, dir, h);
+	return h != NULL;
 }
 
 static void judge_write(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
@@ -260,7 +302,7 @@ static void judge_write(struct judging *jd, struct qk_report_task *to, const str
 	if (settled)
 		return; /* the layer says better what was left */
 	if (e->flags & QK_T_DIR && !(e->flags & QK_T_REMOVED) &&
-		(!(e->flags & QK_T_CREATED) || j->leads || holds_written(t, e->path)))
+		(!(e->flags & QK_T_CREATED) || j->leads || holds_written(jd, t, e->path)))
 		return;
 	add_write(jd, to, t, QK_KIND_WRITE, e->path);
 }
@@ -506,6 +548,7 @@ void qk_report_read(struct qk_report *rep, const struct qk_session *session,
 	for (size_t i = 0; i < rep->tasks.n; i++)
 		tidy_findings(&rep->tasks.v[i]);
 	qk_shared_find(rep);
+	forget_holders(&jd);
 	HASH_CLEAR(hh, jd.places);
 	HASH_ITER(hh, jd.writers, w, next) {
 		HASH_DEL(jd.writers, w);
