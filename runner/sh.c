@@ -8,7 +8,10 @@
 #include "runner/shell.h"
 #include "runner/task.h"
 #include "runner/workspace-task.h"
+#include "sandbox/recorder.h"
+#include "sandbox/walls.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +25,17 @@ static int usage(FILE *to)
 	return to == stderr ? QK_TASK_FAILED : 0;
 }
 
+/* keying reads requests and knows no recorders: the numbers are held to those there are here. */
+static int load(struct qk_request *r, const char *value, struct qk_err *err)
+{
+	int ret = qk_request_load(r, value, err);
+
+	if (!ret && (r->recorder > QK_RECORDER_EBPF || r->backend > QK_BACKEND_HELD_OVERLAY))
+		ret = qk_fail(err, -EBADMSG, "%s: no recorder %llu or no back end %llu is known", value,
+			(unsigned long long)r->recorder, (unsigned long long)r->backend);
+	return ret;
+}
+
 /* -TRUN/requests.PID:OFFSET:LENGTH, below .qk/run of the working directory: a workspace task. */
 static void __attribute__((noreturn)) run_workspace_task(const char *name, const char *self)
 {
@@ -30,7 +44,7 @@ static void __attribute__((noreturn)) run_workspace_task(const char *name, const
 	struct qk_request request;
 
 	value = qk_asprintf("%s/.qk/run/%s", cwd ? cwd : ".", name);
-	if (qk_request_load(&request, value, &err) || !request.task) {
+	if (load(&request, value, &err) || !request.task) {
 		fprintf(stderr, "qk: %s\n", *err.msg ? err.msg : "not the request of a task");
 		_exit(QK_TASK_FAILED);
 	}
@@ -60,7 +74,7 @@ int main(int argc, char **argv)
 	}
 	if (argc < 2)
 		return usage(stderr);
-	if (qk_request_load(&request, value, &err)) {
+	if (load(&request, value, &err)) {
 		fprintf(stderr, "qk: %s\n", err.msg);
 		return QK_TASK_FAILED;
 	}
