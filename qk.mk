@@ -19,6 +19,20 @@ ifeq ($(wildcard $(qk.home)libexec/qk/sh),)
 $(error qk: $(qk.home)libexec/qk/sh is missing; build or install qk)
 endif
 
+# make qk-why TARGET=NAME: why it would run, told without running anything.
+ifneq ($(filter qk-why,$(MAKECMDGOALS)),)
+ifeq ($(origin TARGET),command line)
+QK_WHY := $(TARGET)
+override undefine TARGET
+unexport TARGET
+endif
+ifeq ($(QK_WHY),)
+$(error qk: qk-why: which target? make qk-why TARGET=NAME)
+endif
+.PHONY: qk-why
+qk-why: $(subst :,\:,$(QK_WHY))
+endif
+
 load $(qk.home)lib/qk/qk.so
 $(qk-setup $(qk.mk),$(qk.home)libexec/qk/sh)
 

@@ -11,7 +11,7 @@ static const struct qk_part_of_verb verbs[] = {
 	{ "run", qk_verb_run, "run tasks of a workspace, or goals of a Makefile, by make" },
 	{ "run-many", qk_verb_run_many, "run targets of many projects by make" },
 	{ "show", qk_verb_show, "show projects, tasks, a target's declaration, a task's key" },
-	{ "why", qk_verb_why, "which path differs from a target's stored result" },
+	{ "why", qk_verb_why, "what differs from the stored result of a task or target" },
 	{ "doctor", qk_verb_doctor, "look for what is wrong with the workspace and this host" },
 	{ "info", qk_verb_info, "versions, the workspace, its cache, what this host gives" },
 	{ "fix", qk_verb_fix, "mend what the last audit found, in project.json or the Makefile" },

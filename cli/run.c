@@ -59,19 +59,6 @@ static void asked_release(struct asked *a)
 	{ .name = "print", .help = "print the make command, and do not start it",                 \
 		.to = &(a)->print }
 
-static bool has_makefile(const char *dir)
-{
-	static const char *const names[] = { "GNUmakefile", "makefile", "Makefile" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		qk_autofree char *path = qk_path_join(dir, names[i]);
-
-		if (!access(path, F_OK))
-			return true;
-	}
-	return false;
-}
-
 static int print_line(const struct asked *a, const struct qk_strv *argv, const char *makefiles)
 {
 	qk_autobuf struct qk_buf out = QK_BUF_INIT;
@@ -107,7 +94,7 @@ static int start_make(struct asked *a, const struct qk_usage *u)
 	a->line.mk = a->prefix.mk;
 	a->line.cwd = a->site.cwd;
 	a->line.makefiles = getenv("MAKEFILES");
-	a->line.has_makefile = has_makefile(a->dir) || qk_makeline_names_makefile(a->line.rest);
+	a->line.has_makefile = qk_site_has_makefile(a->dir) || qk_makeline_names_makefile(a->line.rest);
 	if (qk_makeline_compose(&a->line, &argv, &makefiles, &err))
 		return qk_options_complain(u, "%s", err.msg);
 	if (a->print)
@@ -138,7 +125,7 @@ static int sort_goals(struct asked *a, const struct qk_strv *words, struct qk_er
 
 	if (qk_site_find(&a->site, err))
 		return -err->code;
-	here = has_makefile(a->site.cwd) || qk_makeline_names_makefile(a->line.rest);
+	here = qk_site_has_makefile(a->site.cwd) || qk_makeline_names_makefile(a->line.rest);
 	if (a->site.is_workspace && qk_site_load(&a->site, err))
 		return -err->code;
 	for (size_t i = 0; i < words->n; i++) {

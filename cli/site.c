@@ -106,3 +106,16 @@ int qk_site_store_limit(uint64_t *ret, struct qk_err *err)
 	r = qk_store_parse_size(size, ret, err);
 	return r ? qk_wrap(err, "QK_CACHE_SIZE") : 0;
 }
+
+bool qk_site_has_makefile(const char *dir)
+{
+	static const char *const names[] = { "GNUmakefile", "makefile", "Makefile" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		qk_autofree char *path = qk_path_join(dir, names[i]);
+
+		if (!access(path, F_OK))
+			return true;
+	}
+	return false;
+}

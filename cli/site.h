@@ -38,6 +38,9 @@ int qk_site_task(const struct qk_site *s, const char *id, const struct qk_target
 /* ids: appends "project:target" for every target, in order. */
 void qk_site_ids(const struct qk_workspace *ws, struct qk_strv *ids);
 
+/* True if make finds a makefile in the directory. */
+bool qk_site_has_makefile(const char *dir);
+
 /* Where the store of results is, or would be. The caller frees. */
 char *qk_site_store(const struct qk_site *s);
 

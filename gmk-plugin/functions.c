@@ -1,6 +1,7 @@
 #include "gmk-plugin/functions.h"
 
 #include "base/buf.h"
+#include "gmk-plugin/ask.h"
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/keys.h"
 #include "gmk-plugin/plugin.h"
@@ -28,6 +29,7 @@ static char *fn_setup(const char *name, unsigned int argc, char **argv)
 		qk_plugin_activate();
 	home = qk_strndup(argv[1], strlen(argv[1]) - strlen("libexec/qk/sh"));
 	qk_taskpart_load(home);
+	qk_ask_begin(home);
 	return NULL;
 }
 

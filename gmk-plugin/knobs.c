@@ -1,5 +1,6 @@
 #include "gmk-plugin/knobs.h"
 
+#include "gmk-plugin/ask.h"
 #include "gmk-plugin/gmkx.h"
 #include "keying/store.h"
 
@@ -145,6 +146,7 @@ void qk_knobs_read(struct qk_knobs *k)
 		.no_fastlane = !read_switch("QK_FASTLANE", true),
 		.cache = read_switch("CACHE", true),
 		.skip_cache = read_switch("SKIP_CACHE", false),
+		.explain = read_switch("QK_EXPLAIN", false),
 		.no_overlay = !read_switch("QK_SANDBOX_OVERLAY", true),
 		.report = knob("SANDBOX_REPORT"),
 		.run_report = knob("QK_REPORT"),
@@ -160,6 +162,12 @@ void qk_knobs_read(struct qk_knobs *k)
 	k->cache_limit = read_cache_limit();
 	if (record_audits && k->mode == QK_MODE_OFF)
 		k->mode = QK_MODE_AUDIT;
+	k->why = qk_ask_target();
+	if (k->why) { /* nothing runs: nothing is held, recorded or stored */
+		k->mode = QK_MODE_OFF;
+		k->sandbox_off = k->wrap = true;
+		k->caching = QK_CACHING_RESTORE | QK_CACHING_EXPLAIN | QK_CACHING_ASK;
+	}
 }
 
 bool qk_knobs_handle(const struct qk_knobs *k)
@@ -174,5 +182,6 @@ void qk_knobs_release(struct qk_knobs *k)
 	free(k->recorder);
 	free(k->root);
 	free(k->cache_dir);
+	free(k->why);
 	*k = (struct qk_knobs){ 0 };
 }

@@ -16,6 +16,7 @@ struct qk_knobs {
 	bool no_fastlane; /* QK_FASTLANE = off */
 	bool cache;       /* CACHE; tasks of workspaces */
 	bool skip_cache;  /* SKIP_CACHE = 1 */
+	bool explain;     /* QK_EXPLAIN = 1; tasks of workspaces */
 	bool no_overlay;  /* QK_SANDBOX_OVERLAY = 0 */
 	char *report;     /* SANDBOX_REPORT; NULL = none */
 	char *run_report; /* QK_REPORT */
@@ -25,6 +26,7 @@ struct qk_knobs {
 	unsigned int system_reads; /* enum qk_system_reads */
 	uint64_t cache_limit; /* QK_CACHE_SIZE */
 	char *cache_dir;      /* QK_CACHE_DIR */
+	char *why;            /* QK_WHY: asked about, and nothing runs */
 };
 
 void qk_knobs_read(struct qk_knobs *k);

@@ -2,6 +2,7 @@
 
 #include "base/fdio.h"
 #include "base/path.h"
+#include "gmk-plugin/ask.h"
 #include "gmk-plugin/deep.h"
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/plugin.h"
@@ -119,6 +120,8 @@ static bool slips_past(const struct qk_request *r, const char *shell)
 
 	if (!qk_plugin.knobs.wrap || !strcmp(shell, qk_plugin.runner))
 		return false;
+	if (r->caching & QK_CACHING_ASK)
+		qk_ask_refuse(r->target, shell);
 	if (r->mode == QK_MODE_ENFORCE && !r->off)
 		qk_gmkx_fatal("qk: %s: SHELL is set for this target ('%s'), so that it would run unsandboxed; "
 			      "set QK_SANDBOX = off for it, or SHELL for all",
@@ -217,6 +220,8 @@ static uint64_t caching_of(const char *target, const char *cache)
 {
 	uint64_t caching = qk_plugin.session.caching;
 
+	if (caching & QK_CACHING_ASK && (!qk_ask_is(target) || qk_deep_is_phony(target)))
+		return QK_CACHING_ASK;
 	if (!caching || qk_deep_is_phony(target))
 		return 0;
 	if (!strcmp(cache, "off") || !strcmp(cache, "0") || !strcmp(cache, "no"))

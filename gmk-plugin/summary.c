@@ -2,6 +2,7 @@
 
 #include "base/fdio.h"
 #include "base/path.h"
+#include "gmk-plugin/ask.h"
 #include "gmk-plugin/deep.h"
 #include "gmk-plugin/orphans.h"
 #include "gmk-plugin/plugin.h"
@@ -146,6 +147,10 @@ void qk_summary_at_exit(void)
 		(qk_plugin.session.mode != QK_MODE_OFF || qk_plugin.held.run);
 	bool reported = audited || (qk_plugin.started && qk_plugin.session.caching);
 
+	if (qk_plugin.knobs.why) {
+		qk_ask_end();
+		return;
+	}
 	if (qk_plugin.started)
 		qk_keepers_end(qk_plugin.session.run);
 	take_statuses(&statuses);

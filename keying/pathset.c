@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
-enum { HEAD = 5 };
+enum { HEAD = 5, PRETENDED = 9 /* beside the classes, in what is known */ };
 
 void qk_pathset_release(struct qk_pathset *s)
 {
@@ -155,8 +155,7 @@ static bool recall(struct qk_pathview *v, const char *path, unsigned int class, 
 	return k != NULL;
 }
 
-void qk_pathview_set(struct qk_pathview *v, const char *path, enum qk_pathclass class,
-	const struct qk_digest *state)
+static void know(struct qk_pathview *v, const char *path, unsigned int class, const struct qk_digest *state)
 {
 	struct qk_pathview_known *k;
 	char id[PATH_MAX];
@@ -169,6 +168,17 @@ void qk_pathview_set(struct qk_pathview *v, const char *path, enum qk_pathclass 
 		HASH_ADD(hh, v->known, id[0], n, k);
 	}
 	k->state = *state;
+}
+
+void qk_pathview_set(struct qk_pathview *v, const char *path, enum qk_pathclass class,
+	const struct qk_digest *state)
+{
+	know(v, path, class, state);
+}
+
+void qk_pathview_pretend(struct qk_pathview *v, const char *path, const struct qk_digest *state)
+{
+	know(v, path, PRETENDED, state);
 }
 
 /* A state that no content has: of what may not be read, and of what is not to be. */
@@ -197,6 +207,8 @@ int qk_pathview_look(struct qk_pathview *v, const char *path, struct qk_digest *
 	struct stat st;
 	int r;
 
+	if (recall(v, path, PRETENDED, ret))
+		return 0;
 	if (v->system == QK_SYSTEM_STAT && *path == '/') {
 		if (!stat_it(v, path, &st, NULL) && S_ISREG(st.st_mode)) {
 			state_by_stat("stat", &st, ret);
@@ -249,8 +261,14 @@ int qk_pathview_before(struct qk_pathview *v, const char *path, struct qk_before
 	qk_autofree char *name = made_name(path);
 	struct qk_digest made, empty;
 	struct qk_filestate s;
-	int r = qk_filehash_get(v->files, path, QK_FILEHASH_SHALLOW, &s, err);
+	int r;
 
+	if (recall(v, path, PRETENDED, &made)) {
+		qk_pathset_absent(&empty);
+		*ret = (struct qk_before){ .there = !qk_digest_eq(&made, &empty), .made = true, .state = made };
+		return 0;
+	}
+	r = qk_filehash_get(v->files, path, QK_FILEHASH_SHALLOW, &s, err);
 	if (r)
 		return r;
 	qk_digest_bytes("", 0, &empty);

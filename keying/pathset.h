@@ -100,6 +100,9 @@ void qk_pathview_release(struct qk_pathview *v);
 void qk_pathview_set(struct qk_pathview *v, const char *path, enum qk_pathclass class,
 	const struct qk_digest *state);
 
+/* As if this stood there, left by a result: for who only asks, and puts nothing in place. */
+void qk_pathview_pretend(struct qk_pathview *v, const char *path, const struct qk_digest *state);
+
 /*
  * The state of a path for LOOK. Files that may not be read count by size and times. Errors: as of
  * filehash, -EBUSY among them.

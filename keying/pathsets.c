@@ -1,22 +1,15 @@
 /*
- * sets/ab/cd…: "qksets01", the digest of what follows (16 bytes), then one record (base/record.h)
+ * sets/ab/cd…: a sealed file (keying/storedir.h) "qksets01" with one record (base/record.h)
  * with a field SET each, as keying/pathset.c has them.
  */
 #include "keying/pathsets.h"
 
-#include "base/fdio.h"
 #include "base/record.h"
 #include "keying/storedir.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { TAG_SET = 1, HEAD = 8 + QK_DIGEST_SIZE, FILE_MAX = 1 << 27, DAY = 86400 };
+enum { TAG_SET = 1 };
 
 static const char magic[] = "qksets01";
 
@@ -27,52 +20,17 @@ void qk_pathsets_release(struct qk_pathsets *sets)
 	sets->n = 0;
 }
 
-/* The file's bytes; empty if it is not there or not whole. */
-static void read_file(struct qk_store *s, const char *name, struct qk_buf *out)
-{
-	qk_autofd int fd = openat(s->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct qk_digest d;
-	struct stat st;
-	size_t size;
-
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < HEAD || st.st_size > FILE_MAX)
-		return;
-	size = (size_t)st.st_size;
-	qk_buf_reserve(out, size);
-	while (out->len < size) {
-		ssize_t n = read(fd, out->s + out->len, size - out->len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		out->len += (size_t)n;
-	}
-	if (out->len == size) {
-		qk_digest_bytes(out->s + HEAD, size - HEAD, &d);
-		/* pruning goes by use; a day is fine enough, and most uses write nothing then */
-		if (!memcmp(out->s, magic, 8) && !memcmp(out->s + 8, d.b, QK_DIGEST_SIZE)) {
-			if (st.st_mtime + DAY < time(NULL))
-				(void)futimens(fd, NULL);
-			return;
-		}
-	}
-	unlinkat(s->fd, name, 0);
-	qk_buf_reset(out);
-}
-
 void qk_pathsets_load(struct qk_pathsets *sets, struct qk_store *s, const struct qk_digest *weak)
 {
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
 	char name[QK_STOREDIR_NAME];
 	struct qk_record rec;
 	struct qk_field f;
-	size_t pos = HEAD;
+	size_t pos = QK_STOREDIR_HEAD;
 
 	*sets = (struct qk_pathsets){ .n = 0 };
 	qk_storedir_name("sets", weak, name);
-	read_file(s, name, &b);
-	if (!b.len || qk_record_next(b.s, b.len, &pos, &rec) <= 0)
+	if (!qk_storedir_read(s, name, magic, &b) || qk_record_next(b.s, b.len, &pos, &rec) <= 0)
 		return;
 	while (sets->n < QK_PATHSETS_KEPT && qk_field_next(&rec, &f) > 0) {
 		if (f.tag != TAG_SET)
@@ -82,25 +40,6 @@ void qk_pathsets_load(struct qk_pathsets *sets, struct qk_store *s, const struct
 		else
 			sets->n++;
 	}
-}
-
-static int write_file(struct qk_store *s, const char *name, const struct qk_buf *b, struct qk_err *err)
-{
-	char temp[QK_STOREDIR_NAME];
-	int fd = qk_storedir_temp(s, temp), r;
-
-	if (fd < 0)
-		return qk_fail(err, -fd, "create a file in '%s/tmp'", s->dir);
-	r = qk_write_all(fd, b->s, b->len);
-	if (!r && fchmod(fd, 0644))
-		r = -errno;
-	if (close(fd) && !r)
-		r = -errno;
-	if (!r)
-		r = qk_storedir_publish(s, temp, name);
-	if (r)
-		unlinkat(s->fd, temp, 0);
-	return r ? qk_fail(err, -r, "store: write '%s/%s'", s->dir, name) : 0;
 }
 
 static void put_set(struct qk_buf *out, const struct qk_pathset *set)
@@ -117,7 +56,6 @@ int qk_pathsets_add(struct qk_store *s, const struct qk_digest *weak, const stru
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
 	char name[QK_STOREDIR_NAME];
 	struct qk_pathsets old;
-	struct qk_digest d;
 	size_t begin;
 	int r = 0;
 
@@ -125,8 +63,7 @@ int qk_pathsets_add(struct qk_store *s, const struct qk_digest *weak, const stru
 	qk_storedir_lock(s, LOCK_SH);
 	qk_pathsets_load(&old, s, weak);
 	if (!old.n || !qk_pathset_equal(&old.v[0], set)) {
-		qk_buf_add(&b, magic, 8);
-		qk_buf_add(&b, d.b, QK_DIGEST_SIZE);
+		qk_storedir_begin(&b, magic);
 		begin = qk_record_begin(&b);
 		put_set(&b, set);
 		for (size_t i = 0, n = 1; i < old.n && n < QK_PATHSETS_KEPT; i++) {
@@ -136,12 +73,8 @@ int qk_pathsets_add(struct qk_store *s, const struct qk_digest *weak, const stru
 			n++;
 		}
 		qk_record_end(&b, begin);
-		qk_digest_bytes(b.s + HEAD, b.len - HEAD, &d);
-		memcpy(b.s + 8, d.b, QK_DIGEST_SIZE);
 		qk_storedir_name("sets", weak, name);
-		r = write_file(s, name, &b, err);
-		if (!r)
-			qk_storedir_count(s, qk_storedir_blocks(b.len));
+		r = qk_storedir_write(s, name, &b, err);
 	}
 	qk_pathsets_release(&old);
 	qk_storedir_lock(s, LOCK_UN);

@@ -58,6 +58,7 @@ enum qk_caching {
 	QK_CACHING_STORE = 1 << 1,   /* keep it */
 	QK_CACHING_RECORD = 1 << 2,  /* keep what was looked at */
 	QK_CACHING_EXPLAIN = 1 << 3, /* say why it was not in the store */
+	QK_CACHING_ASK = 1 << 4,     /* and run nothing (QK_WHY); by itself: of a target not asked for */
 };
 
 extern const char *const qk_list_variables[QK_N_LISTS]; /* "^", "|", "QK_INPUTS" ... */

@@ -7,10 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { SEALED_MAX = 1 << 27, DAY = 86400 };
 
 static int make_rooms(const char *dir, struct qk_err *err)
 {
@@ -99,6 +103,74 @@ int qk_storedir_publish(struct qk_store *s, const char *temp, const char *name)
 		(void)mkdirat(s->fd, parent, 0777);
 	}
 	return renameat(s->fd, temp, s->fd, name) ? -errno : 0;
+}
+
+void qk_storedir_begin(struct qk_buf *b, const char *magic)
+{
+	static const struct qk_digest later;
+
+	qk_buf_add(b, magic, 8);
+	qk_buf_add(b, later.b, QK_DIGEST_SIZE);
+}
+
+int qk_storedir_write(struct qk_store *s, const char *name, struct qk_buf *b, struct qk_err *err)
+{
+	char temp[QK_STOREDIR_NAME];
+	int fd = qk_storedir_temp(s, temp), r;
+	struct qk_digest d;
+
+	if (fd < 0)
+		return qk_fail(err, -fd, "create a file in '%s/tmp'", s->dir);
+	qk_digest_bytes(b->s + QK_STOREDIR_HEAD, b->len - QK_STOREDIR_HEAD, &d);
+	memcpy(b->s + 8, d.b, QK_DIGEST_SIZE);
+	r = qk_write_all(fd, b->s, b->len);
+	if (!r && fchmod(fd, 0644))
+		r = -errno;
+	if (close(fd) && !r)
+		r = -errno;
+	if (!r)
+		r = qk_storedir_publish(s, temp, name);
+	if (r) {
+		unlinkat(s->fd, temp, 0);
+		return qk_fail(err, -r, "store: write '%s/%s'", s->dir, name);
+	}
+	qk_storedir_count(s, qk_storedir_blocks(b->len));
+	return 0;
+}
+
+bool qk_storedir_read(struct qk_store *s, const char *name, const char *magic, struct qk_buf *out)
+{
+	qk_autofd int fd = openat(s->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct qk_digest d;
+	struct stat st;
+	size_t size;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < QK_STOREDIR_HEAD ||
+		st.st_size > SEALED_MAX)
+		return false;
+	size = (size_t)st.st_size;
+	qk_buf_reserve(out, size);
+	while (out->len < size) {
+		ssize_t n = read(fd, out->s + out->len, size - out->len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		out->len += (size_t)n;
+	}
+	if (out->len == size) {
+		qk_digest_bytes(out->s + QK_STOREDIR_HEAD, size - QK_STOREDIR_HEAD, &d);
+		/* pruning goes by use; a day is fine enough, and most uses write nothing then */
+		if (!memcmp(out->s, magic, 8) && !memcmp(out->s + 8, d.b, QK_DIGEST_SIZE)) {
+			if (st.st_mtime + DAY < time(NULL))
+				(void)futimens(fd, NULL);
+			return true;
+		}
+	}
+	unlinkat(s->fd, name, 0);
+	qk_buf_reset(out);
+	return false;
 }
 
 static int open_lock(struct qk_store *s)

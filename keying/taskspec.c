@@ -48,6 +48,7 @@ enum {
 	FLAG_FOREGROUND = 1 << 5,
 	FLAG_EXPLICIT = 1 << 6,
 	FLAG_WEAKER = 1 << 7,
+	FLAG_EXPLAIN = 1 << 8,
 	RULE_HEAD = 3,
 };
 
@@ -127,7 +128,8 @@ void qk_taskspec_write(const struct qk_taskspec *s, struct qk_buf *out)
 			(s->beside ? FLAG_BESIDE : 0) |
 			(s->foreground ? FLAG_FOREGROUND : 0) |
 			(s->explicit_grants ? FLAG_EXPLICIT : 0) |
-			(s->weaker_when_nested ? FLAG_WEAKER : 0));
+			(s->weaker_when_nested ? FLAG_WEAKER : 0) |
+			(s->explain ? FLAG_EXPLAIN : 0));
 	for (unsigned int tag = TAG_COMMAND; tag <= TAG_IGNORED_WRITE; tag++) {
 		const struct qk_texts *list = list_field(fields, tag);
 
@@ -177,6 +179,7 @@ static int read_field(struct qk_taskspec *s, const struct qk_field *f)
 		s->foreground = flags & FLAG_FOREGROUND;
 		s->explicit_grants = flags & FLAG_EXPLICIT;
 		s->weaker_when_nested = flags & FLAG_WEAKER;
+		s->explain = flags & FLAG_EXPLAIN;
 	} else if (f->tag == TAG_RULE) {
 		struct qk_taskrule r;
 

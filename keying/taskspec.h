@@ -40,6 +40,7 @@ struct qk_taskspec {
 	bool alone;      /* nothing else may run beside it */
 	bool beside;     /* there are tasks in the workspace that must run alone */
 	bool skip;       /* SKIP_CACHE: it runs, whatever is known */
+	bool explain;    /* QK_EXPLAIN: if it runs, it says why */
 	const char *cwd; /* absolute */
 	const char *env_file;
 	struct qk_texts env;    /* NAME=VALUE */

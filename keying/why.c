@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "keying/filehash.h"
+#include "keying/grouptext.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,7 @@ enum { DIGITS = 8 }; /* of a digest: enough to tell two apart */
 
 /* One line of a key's text. */
 struct field {
-	const char *tag, *name, *value; /* unquoted; NULL where there is a lone dash, or nothing */
+	const char *tag, *name, *value, *note; /* unquoted; NULL where there is a lone dash, or nothing */
 };
 
 struct fields {
@@ -69,6 +70,7 @@ static void parse(struct fields *f, const char *text)
 
 		line.name = token(&f->arena, &text);
 		line.value = token(&f->arena, &text);
+		line.note = token(&f->arena, &text);
 		text += strcspn(text, "\n");
 		text += *text == '\n';
 		if (line.tag)
@@ -95,16 +97,17 @@ static const struct field *nth(const struct fields *f, size_t end, const char *t
 	return NULL;
 }
 
-/* Where two lines of shell text part: the blank-separated words there. */
+/* Where two lines of shell text part: the words there, ended by blanks and quotes. */
 static char *differing_text(const char *was, const char *is)
 {
+	static const char ends[] = " \t\n\"";
 	size_t same_len = 0, word = 0, a, b;
 
 	for (; was[same_len] && was[same_len] == is[same_len]; same_len++)
-		if (strchr(" \t\n", was[same_len]))
+		if (strchr(ends, was[same_len]))
 			word = same_len + 1;
-	a = strcspn(was + word, " \t\n");
-	b = strcspn(is + word, " \t\n");
+	a = strcspn(was + word, ends);
+	b = strcspn(is + word, ends);
 	return qk_asprintf("the command had %.*s where it has %.*s", a ? (int)a : 7, a ? was + word : "nothing",
 		b ? (int)b : 7, b ? is + word : "nothing");
 }
@@ -178,6 +181,11 @@ static char *differing_weak(const struct fields *old, size_t old_n, const struct
 	return why;
 }
 
+static char *changed(const char *path, const char *was, const char *is)
+{
+	return qk_asprintf("%s has changed (%.*s became %.*s)", path, DIGITS, was, DIGITS, is);
+}
+
 static char *describe_path(const struct field *f, const struct qk_digest *was, const struct qk_digest *is)
 {
 	struct qk_filestate none = { 0 };
@@ -194,7 +202,7 @@ static char *describe_path(const struct field *f, const struct qk_digest *was, c
 		return qk_asprintf("%s was looked for in vain and is there now", f->name);
 	if (qk_digest_eq(is, &none.digest))
 		return qk_asprintf("%s is gone", f->name);
-	return qk_asprintf("%s has changed (%.*s became %.*s)", f->name, DIGITS, a, DIGITS, b);
+	return changed(f->name, a, b);
 }
 
 /* The paths of the key's second half, in their order; exceptions stand before their listing. */
@@ -280,6 +288,139 @@ char *qk_why(struct qk_store *s, struct qk_pathview *view, const char *name, con
 		why = differing_path(&old, half, view, true);
 	if (!why && weak)
 		why = qk_strdup("its recording was not kept, or newer ones took its place");
+	fields_release(&old);
+	fields_release(&now);
+	return why;
+}
+
+/* --- tasks of a workspace --- */
+
+static char *differing_state(const struct field *was, const struct field *is)
+{
+	if (!same(was->value, is->value))
+		return changed(is->name, was->value, is->value);
+	if (same(was->note, is->note))
+		return NULL;
+	if (same(is->note, "x") && !was->note)
+		return qk_asprintf("%s has become executable", is->name);
+	if (same(was->note, "x") && !is->note)
+		return qk_asprintf("%s is executable no more", is->name);
+	return qk_asprintf("%s was %s and is %s", is->name, was->note ? was->note : "a file",
+		is->note ? is->note : "a file");
+}
+
+/* Both are in byte order. */
+static char *differing_file(const struct fields *old, const struct fields *now, const char *group)
+{
+	char *why = NULL;
+
+	for (size_t i = 0, k = 0; (i < old->v.n || k < now->v.n) && !why;) {
+		int order = i == old->v.n   ? 1
+			    : k == now->v.n ? -1
+					    : strcmp(shown(old->v.v[i].name), shown(now->v.v[k].name));
+
+		if (order < 0)
+			why = qk_asprintf("%s is gone from the files of %s", shown(old->v.v[i].name), group);
+		else if (order > 0)
+			why = qk_asprintf("%s is new among the files of %s", shown(now->v.v[k].name), group);
+		else
+			why = differing_state(&old->v.v[i], &now->v.v[k]);
+		i += order <= 0;
+		k += order >= 0;
+	}
+	return why;
+}
+
+/* Of a group of files whose digest was another: the file, if the store still tells. */
+static char *differing_group(struct qk_store *s, const char *was, const struct qk_filegroup *g,
+	struct qk_filehash *f)
+{
+	qk_autobuf struct qk_buf a = QK_BUF_INIT, b = QK_BUF_INIT;
+	struct fields old = { 0 }, now = { 0 };
+	struct qk_digest d;
+	char *why = NULL;
+
+	if (was && !qk_digest_parse(was, &d) && qk_grouptext_get(s, &d, &a) &&
+		!qk_filegroup_text(g, f, &b, NULL)) {
+		parse(&old, a.s);
+		parse(&now, b.s);
+		why = differing_file(&old, &now, g->name);
+	}
+	fields_release(&old);
+	fields_release(&now);
+	return why ? why : qk_asprintf("the files of %s are not what they were", g->name);
+}
+
+static char *describe_part(const struct field *any, const struct field *was, const struct field *is)
+{
+	const char *name = shown(any->name);
+
+	if (!strcmp(any->tag, "outputs"))
+		return qk_asprintf("the outputs of %s are not what they were", name);
+	if (!strcmp(any->tag, "task"))
+		return qk_asprintf("the key of %s, which it depends on, is another", name);
+	if (!strcmp(any->tag, "files"))
+		return qk_asprintf("the files of %s count %s", name, is ? "now" : "no more");
+	if (!strcmp(any->tag, "options") && was && is && was->value && is->value)
+		return differing_text(was->value, is->value);
+	if (!strcmp(any->tag, "runtime"))
+		return qk_asprintf("what '%s' prints is not what it was", name);
+	if (!strcmp(any->tag, "env"))
+		return qk_asprintf("the variable %s was %s and is %s", name, shown(was ? was->value : NULL),
+			shown(is ? is->value : NULL));
+	if (!any->name || !*any->name)
+		return qk_asprintf("the %s was %s and is %s", any->tag, shown(was ? was->value : NULL),
+			shown(is ? is->value : NULL));
+	return qk_asprintf("the %s %s was %s and is %s", any->tag, name, shown(was ? was->value : NULL),
+		shown(is ? is->value : NULL));
+}
+
+/* Fields of one tag and name can be several: the n-th of one key is compared with that of the other. */
+static const struct field *counterpart(const struct fields *in, const struct fields *of, size_t at)
+{
+	size_t before = 0;
+
+	for (size_t i = 0; i < at; i++)
+		before += !strcmp(of->v.v[i].tag, of->v.v[at].tag) && same(of->v.v[i].name, of->v.v[at].name);
+	for (size_t i = 0; i < in->v.n; i++)
+		if (!strcmp(in->v.v[i].tag, of->v.v[at].tag) && same(in->v.v[i].name, of->v.v[at].name) &&
+			!before--)
+			return &in->v.v[i];
+	return NULL;
+}
+
+static const struct qk_filegroup *group_of(const struct qk_parts *p, const char *name)
+{
+	for (size_t i = 0; i < p->list.n; i++)
+		if (p->list.v[i].kind == QK_PART_FILES && same(p->list.v[i].files->name, name))
+			return p->list.v[i].files;
+	return NULL;
+}
+
+char *qk_why_task(struct qk_store *s, const struct qk_digest *last, const struct qk_parts *parts,
+	struct qk_filehash *f)
+{
+	qk_autobuf struct qk_buf was = QK_BUF_INIT, is = QK_BUF_INIT;
+	struct fields old = { 0 }, now = { 0 };
+	struct qk_digest key;
+	char *why = NULL;
+
+	if (qk_store_text(s, last, &was, NULL) != 1)
+		return qk_strdup("its last result is no longer in the store");
+	qk_parts_fold(parts, "task", &is, &key);
+	parse(&old, was.s);
+	parse(&now, is.s);
+	for (size_t i = 0; i < now.v.n && !why; i++) {
+		const struct field *b = &now.v.v[i], *a = counterpart(&old, &now, i);
+		const struct qk_filegroup *g = !strcmp(b->tag, "files") ? group_of(parts, b->name) : NULL;
+
+		if (a && same(a->value, b->value) && same(a->note, b->note))
+			continue;
+		why = g && a ? differing_group(s, a->value, g, f) : describe_part(b, a, b);
+	}
+	for (size_t i = 0; i < old.v.n && !why; i++)
+		if (!counterpart(&now, &old, i))
+			why = describe_part(&old.v.v[i], &old.v.v[i], NULL);
 	fields_release(&old);
 	fields_release(&now);
 	return why;

@@ -1,10 +1,11 @@
 /*
- * Why a recipe line was not found in the store: the first thing that differs from its nearest stored
- * key, which is that of the last result it had here, whether run or restored.
+ * Why a recipe line or a task was not found in the store: the first thing that differs from its nearest
+ * stored key, which is that of the last result it had here, whether run or restored.
  */
 #ifndef QK_KEYING_WHY_H
 #define QK_KEYING_WHY_H
 
+#include "keying/parts.h"
 #include "keying/pathset.h"
 #include "keying/store.h"
 
@@ -21,5 +22,12 @@ char *qk_why_name(const char *target, uint64_t line);
  * the line only looks at. A place or terminal that is NULL in the view is not compared.
  */
 char *qk_why(struct qk_store *s, struct qk_pathview *view, const char *name, const char *weak);
+
+/*
+ * The same for a task of a workspace, from the last key it had here and its parts, all known. NULL:
+ * nothing differs.
+ */
+char *qk_why_task(struct qk_store *s, const struct qk_digest *last, const struct qk_parts *now,
+	struct qk_filehash *f);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/fdio.h"
 #include "base/path.h"
+#include "base/record.h"
 #include "keying/key.h"
 #include "keying/pathsets.h"
 #include "keying/restore.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SCAN_MAX = 1 << 30 };
+enum { SCAN_MAX = 1 << 30, TAG_PATH = 1, TAG_STATE };
 
 static void not_kept(struct qk_recipe_cache *c, const char *why)
 {
@@ -128,6 +129,61 @@ static void remember_made(struct qk_recipe_cache *c, const struct qk_tree *tree)
 	}
 }
 
+/* What the lines after a restored one are to know of it. */
+static void hand_over(struct qk_recipe_cache *c, const struct qk_entry *e)
+{
+	if (e->loose.n)
+		(void)qk_chain_wait(&c->chain, c->req, &c->weak, NULL, &e->loose, NULL);
+	qk_chain_write(&c->chain, c->req, &c->weak);
+}
+
+/* QK_WHY: what this line would leave, as the lines after it are to find it. TAG_PATH, then TAG_STATE. */
+static void leave_pretended(const struct qk_recipe_cache *c, const struct qk_entry *e)
+{
+	qk_autofree char *path = qk_path_join(c->req->run, "pretended");
+	qk_autofd int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+	size_t begin = qk_record_begin(&b);
+	struct qk_digest state;
+
+	for (size_t i = 0; i < e->tree.n; i++) {
+		state_of(&e->tree.v[i], &state);
+		qk_record_putstr(&b, TAG_PATH, e->tree.v[i].path);
+		qk_record_put(&b, TAG_STATE, state.b, QK_DIGEST_SIZE);
+	}
+	qk_pathset_absent(&state);
+	for (size_t i = 0; i < e->gone.n; i++) {
+		qk_record_putstr(&b, TAG_PATH, e->gone.v[i]);
+		qk_record_put(&b, TAG_STATE, state.b, QK_DIGEST_SIZE);
+	}
+	qk_record_end(&b, begin);
+	if (fd >= 0)
+		(void)qk_write_all(fd, b.s, b.len);
+}
+
+static void take_pretended(struct qk_recipe_cache *c)
+{
+	qk_autofree char *file = qk_path_join(c->req->run, "pretended"), *path = NULL;
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+	struct qk_digest state;
+	struct qk_record rec;
+	struct qk_field f;
+	size_t pos = 0;
+
+	if (!c->chain.lines || qk_read_file(AT_FDCWD, file, SCAN_MAX, &b, NULL))
+		return;
+	while (qk_record_next(b.s, b.len, &pos, &rec) > 0)
+		while (qk_field_next(&rec, &f) > 0) {
+			if (f.tag == TAG_PATH) {
+				free(path);
+				path = qk_strndup(f.p, f.n);
+			} else if (f.tag == TAG_STATE && path && f.n == QK_DIGEST_SIZE) {
+				memcpy(state.b, f.p, f.n);
+				qk_pathview_pretend(&c->view, path, &state);
+			}
+		}
+}
+
 /* Puts the stored result in place and ends, or comes back and the line runs. */
 static void restore(struct qk_recipe_cache *c, const struct qk_digest *strong, const struct qk_entry *e)
 {
@@ -138,6 +194,11 @@ static void restore(struct qk_recipe_cache *c, const struct qk_digest *strong, c
 	/* walls hide what a line before left in the open: such lines run */
 	if (e->loose.n && r->mode == QK_MODE_ENFORCE)
 		return;
+	if (r->caching & QK_CACHING_ASK) {
+		hand_over(c, e);
+		leave_pretended(c, e);
+		_exit(0);
+	}
 	if (qk_restore_changes(c->store, strong, e, c->files, r->run, &how, &err)) {
 		not_kept(c, err.msg);
 		return;
@@ -146,9 +207,7 @@ static void restore(struct qk_recipe_cache *c, const struct qk_digest *strong, c
 		return;
 	remember_made(c, &e->tree);
 	remember_last(c, strong);
-	if (e->loose.n)
-		(void)qk_chain_wait(&c->chain, r, &c->weak, NULL, &e->loose, NULL);
-	qk_chain_write(&c->chain, r, &c->weak);
+	hand_over(c, e);
 	c->result->fate = QK_FATE_RESTORED;
 	if (qk_result_append(c->result, r->run, &err))
 		fprintf(stderr, "qk: %s: result not recorded: %s\n", r->target, err.msg);
@@ -216,7 +275,7 @@ static void explain(struct qk_recipe_cache *c)
 		fprintf(stderr, "qk: %s: runs: %s\n", r->target, why);
 }
 
-void qk_recipe_cache_find(struct qk_recipe_cache *c, const struct qk_request *r, struct qk_result *result,
+static void prepare(struct qk_recipe_cache *c, const struct qk_request *r, struct qk_result *result,
 	const struct qk_strv *argv, const struct qk_strv *env)
 {
 	*c = (struct qk_recipe_cache){ .req = r,
@@ -225,6 +284,42 @@ void qk_recipe_cache_find(struct qk_recipe_cache *c, const struct qk_request *r,
 		.env = env,
 		.text = QK_BUF_INIT,
 		.tee = { .saved = { -1, -1 }, .capture = QK_CAPTURE_INIT } };
+}
+
+/* One answer a run: what comes after the first difference follows from it. */
+static void __attribute__((noreturn)) tell(const struct qk_recipe_cache *c, const char *why)
+{
+	qk_autofree char *mark = qk_path_join(c->req->run, "answered");
+	int fd = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	if (fd >= 0 && c->chain.lines)
+		printf("%s, line %llu: %s\n", c->req->target, (unsigned long long)c->chain.lines + 1, why);
+	else if (fd >= 0)
+		printf("%s: %s\n", c->req->target, why);
+	fflush(stdout);
+	_exit(0);
+}
+
+void qk_recipe_cache_ask(struct qk_recipe_cache *c, const struct qk_request *r, struct qk_result *result,
+	const struct qk_strv *argv, const struct qk_strv *env, const char *never)
+{
+	qk_autofree char *name = NULL;
+
+	if (!(r->caching & QK_CACHING_EXPLAIN))
+		_exit(0); /* of a target that was not asked for */
+	prepare(c, r, result, argv, env);
+	if (!open_all(c) || never)
+		tell(c, never ? never : result->uncached ? result->uncached : "the line before it left what no key counts");
+	take_pretended(c);
+	look_up(c);
+	name = last_name(c);
+	tell(c, qk_why(c->store, &c->view, name, c->text.s));
+}
+
+void qk_recipe_cache_find(struct qk_recipe_cache *c, const struct qk_request *r, struct qk_result *result,
+	const struct qk_strv *argv, const struct qk_strv *env)
+{
+	prepare(c, r, result, argv, env);
 	if (!r->caching)
 		return;
 	c->on = open_all(c);

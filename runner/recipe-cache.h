@@ -43,6 +43,13 @@ struct qk_recipe_cache {
 void qk_recipe_cache_find(struct qk_recipe_cache *c, const struct qk_request *r, struct qk_result *result,
 	const struct qk_strv *argv, const struct qk_strv *env);
 
+/*
+ * QK_WHY: tells, for the target that was asked about, whether the line would be restored and else why
+ * not, and ends the process; nothing is run or changed. never: why the line's result is never stored.
+ */
+void qk_recipe_cache_ask(struct qk_recipe_cache *c, const struct qk_request *r, struct qk_result *result,
+	const struct qk_strv *argv, const struct qk_strv *env, const char *never) __attribute__((noreturn));
+
 /* Has the run recorded and listened to as far as that is wanted. */
 void qk_recipe_cache_begin(struct qk_recipe_cache *c, struct qk_run_spec *spec);
 

@@ -331,11 +331,19 @@ void qk_task_run(const struct qk_request *r, char *const *argv_in, const char *s
 		.policy = &t.policy,
 	};
 	const char *line = qk_shell_line(argv_in);
+	bool submake;
 	int status, failed;
 
 	qk_result_init(&t.result, r->make_pid, r->offset);
 	qk_shell_argv(&t.argv, r->shell, argv_in);
-	if (r->uses_make && line && qk_shell_mentions(line, r->make)) {
+	submake = r->uses_make && line && qk_shell_mentions(line, r->make);
+	if (r->caching & QK_CACHING_ASK) {
+		qk_env_task(&t.env, r, self);
+		qk_recipe_cache_ask(&cache, r, &t.result, &t.argv, &t.env,
+			submake ? "it runs make, whose recipes are asked about where they are"
+				: r->off ? "QK_SANDBOX = off: its result is never stored" : NULL);
+	}
+	if (submake) {
 		qk_env_submake(&t.env, r);
 		exec_plainly(&t, QK_FATE_SUBMAKE, NULL);
 	}

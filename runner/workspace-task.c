@@ -1,11 +1,13 @@
 #include "runner/workspace-task.h"
 
 #include "base/path.h"
+#include "keying/grouptext.h"
 #include "keying/outputs.h"
 #include "keying/restore.h"
 #include "keying/store.h"
 #include "keying/taskspec.h"
 #include "keying/taskstate.h"
+#include "keying/why.h"
 #include "report/keepers.h"
 #include "report/result.h"
 #include "report/taskstatus.h"
@@ -281,6 +283,23 @@ static bool restore(struct wtask *t)
 	return true;
 }
 
+/* QK_EXPLAIN: it runs; what differs first from its last result. */
+static void explain(struct wtask *t)
+{
+	qk_autofree char *file = qk_path_join(t->req->state, "tasks"), *why = NULL;
+	struct qk_taskstates *states = qk_taskstates_new(file);
+	const struct qk_taskstate *last = qk_taskstates_find(states, t->spec.id);
+
+	if (!last || !last->has_key)
+		why = qk_strdup("it has no result yet");
+	else if (qk_digest_eq(&last->key, &t->key))
+		why = qk_strdup("its last run left no result");
+	else
+		why = qk_why_task(t->store, &last->key, &t->spec.parts, t->hash);
+	fprintf(stderr, "qk: %s: runs: %s\n", t->spec.id, why ? why : "its last result is gone");
+	qk_taskstates_free(states);
+}
+
 static const char *how(const struct wtask *t)
 {
 	if (t->req->mode == QK_MODE_OFF || t->spec.unsandboxed)
@@ -305,6 +324,8 @@ static void store(struct wtask *t, struct qk_tree *tree)
 	e.made = ms_since_1970() / 1000;
 	if (qk_store_put(t->store, &t->key, &e, qk_filehash_rootfd(t->hash), &err))
 		uncache(t, err.msg);
+	else
+		qk_grouptext_keep(t->store, &t->spec.parts, t->hash);
 }
 
 /* The commands ended well: what they made is counted, and stored if nothing speaks against it. */
@@ -547,6 +568,8 @@ void qk_workspace_task_run(const struct qk_request *r, const char *self)
 		/* somebody else may have made it while we waited for the right to */
 		if (restore(&t))
 			_exit(0);
+		if (t.spec.explain && !load_groups(&t, true))
+			explain(&t);
 	}
 	if (qk_taskenv_make(&t.env, r, &t.spec, t.status.key, self, &err))
 		fail(&t, err.msg);

@@ -93,7 +93,7 @@ _qk()
 		if [[ $cur == -* ]]; then
 			_qk_reply "$cur" --help
 		else
-			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+			_qk_reply "$cur" "$(qk show tasks 2>/dev/null)" "$(compgen -f -- "$cur")"
 		fi
 		;;
 	doctor) _qk_reply "$cur" --json --strict --help ;;

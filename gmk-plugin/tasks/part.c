@@ -54,7 +54,7 @@ static char *recipe(size_t n)
 	qk_autobuf struct qk_buf line = QK_BUF_INIT;
 	struct qk_taskspec s = { 0 };
 
-	if (n >= m->tasks.n)
+	if (n >= m->tasks.n || m->host->knobs->why)
 		return NULL;
 	qk_decide(m->tasks.v[n]);
 	m->pretended = m->host->pretending();

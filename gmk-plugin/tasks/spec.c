@@ -88,6 +88,7 @@ void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t)
 	s->alone = !task->target->parallelism;
 	s->beside = !s->alone && some_run_alone();
 	s->skip = qk_model.host->knobs->skip_cache;
+	s->explain = qk_model.host->knobs->explain;
 	s->number = t->number;
 	s->foreground = t->asked && qk_model.goals_known && !t->needed;
 	for (size_t i = 0; i < task->n_continuous; i++) {
