@@ -114,6 +114,16 @@ static bool is_stored(struct qk_store *store, const struct qk_digest *key)
 	return qk_store_text(store, key, &text, NULL) == 1;
 }
 
+static char *why_recorded(struct qk_keys *k, const struct qk_task *t, struct qk_store *store,
+	const struct qk_taskstate *last)
+{
+	struct qk_pathview view = { .files = k->hash };
+	char *why = qk_why_recorded(store, &last->strong, &qk_inputs_task(k->inputs, t)->parts, &view);
+
+	qk_pathview_release(&view);
+	return why ? why : qk_strdup("nothing differs from its last recorded result");
+}
+
 static char *why_task(struct qk_keys *k, const struct qk_task *t, struct qk_store *store,
 	const struct qk_taskstate *last, struct qk_err *err)
 {
@@ -121,6 +131,8 @@ static char *why_task(struct qk_keys *k, const struct qk_task *t, struct qk_stor
 
 	if (qk_keys_task(k, t, NULL, &now, err))
 		return err->code == ENOKEY ? qk_asprintf("it has no key: %s", err->msg) : NULL;
+	if (last->recorded)
+		return why_recorded(k, t, store, last);
 	if (last->has_key && qk_digest_eq(&last->key, &now))
 		return qk_strdup(last->good ? "nothing differs from its last result"
 					    : "nothing differs from its last run, which left no result");

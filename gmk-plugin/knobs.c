@@ -137,6 +137,7 @@ static uint64_t read_cache_limit(void)
 void qk_knobs_read(struct qk_knobs *k)
 {
 	bool record_audits, off = false;
+	int record = read_record(&record_audits);
 	enum qk_mode mode = read_mode(&off);
 
 	*k = (struct qk_knobs){
@@ -157,7 +158,8 @@ void qk_knobs_read(struct qk_knobs *k)
 	if (k->recorder && strcmp(k->recorder, "auto") && strcmp(k->recorder, "seccomp") &&
 		strcmp(k->recorder, "strace") && strcmp(k->recorder, "ebpf"))
 		qk_gmkx_fatal("qk: QK_RECORDER=%s: not auto, seccomp, strace or ebpf", k->recorder);
-	k->caching = read_caching(read_record(&record_audits));
+	k->caching = read_caching(record);
+	k->record = record == 1;
 	k->system_reads = read_system_reads();
 	k->cache_limit = read_cache_limit();
 	if (record_audits && k->mode == QK_MODE_OFF)

@@ -16,6 +16,7 @@ struct qk_knobs {
 	bool no_fastlane; /* QK_FASTLANE = off */
 	bool cache;       /* CACHE; tasks of workspaces */
 	bool skip_cache;  /* SKIP_CACHE = 1 */
+	bool record;      /* RECORD = 1, QK_RECORD; tasks of workspaces */
 	bool explain;     /* QK_EXPLAIN = 1; tasks of workspaces */
 	bool no_overlay;  /* QK_SANDBOX_OVERLAY = 0 */
 	char *report;     /* SANDBOX_REPORT; NULL = none */

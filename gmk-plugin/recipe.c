@@ -166,6 +166,20 @@ static void check_grants(const struct qk_request *r)
 				r->lists[QK_LIST_ALLOW].v[i]);
 }
 
+/* A wall that is asked for and not there is said, once a make. */
+static void tell_open_network(const struct qk_request *r)
+{
+	size_t n = r->lists[QK_LIST_ALLOW_NETWORK].n, denied = r->lists[QK_LIST_DENY_NETWORK].n;
+	bool all = n == 1 && !denied && !strcmp(r->lists[QK_LIST_ALLOW_NETWORK].v[0], "true");
+	static bool told;
+
+	if (told || r->mode != QK_MODE_ENFORCE || all || (!r->is_explicit && !n && !denied))
+		return;
+	told = true;
+	fprintf(stderr, "qk: %s: its network is open all the same: hosts are not held to grants yet\n",
+		r->target);
+}
+
 static bool is_strict(const char *target, const char *value)
 {
 	if (!*value || !strcmp(value, "0") || !strcmp(value, "off") || !strcmp(value, "no"))
@@ -264,6 +278,7 @@ static void fill_in(struct qk_request *r, const char *target, const char *cwd)
 	r->cwd = cwd;
 	r->root = qk_plugin.session.root;
 	r->state = qk_plugin.session.state;
+	r->system_reads = qk_plugin.session.system_reads;
 	r->run = qk_plugin.session.run;
 	if (qk_plugin.session.fastlane && *qk_plugin.session.fastlane)
 		r->fastlane = qk_plugin.session.fastlane;
@@ -296,6 +311,7 @@ char *qk_recipe_task_request(
 	}
 	if (r.is_explicit && r.mode == QK_MODE_OFF && !qk_plugin.knobs.sandbox_off)
 		qk_plugin_hold(&r);
+	tell_open_network(&r);
 	qk_deep_siblings(target, no_sibling, NULL); /* here it can be seen whether the layout fits */
 	return append_request(&r);
 }
@@ -321,13 +337,13 @@ char *qk_recipe_request(void)
 	r.strict = is_strict(target, parts.v[5 + QK_N_LISTS]);
 	r.uses_make = uses_make(target);
 	r.caching = caching_of(target, parts.v[4 + QK_N_LISTS]);
-	r.system_reads = qk_plugin.session.system_reads;
 	r.cache_limit = qk_plugin.session.cache_limit;
 	r.cache_dir = qk_plugin.session.cache_dir;
 	r.make = parts.v[2];
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		add_words(&r, (enum qk_list)l, parts.v[4 + l]);
 	check_grants(&r);
+	tell_open_network(&r);
 	keep_scratches_apart(&r);
 	qk_deep_siblings(target, add_siblings, &r);
 	qk_deep_prerequisites(target, join_words, &r);

@@ -244,25 +244,40 @@ struct qk_part *qk_parts_unknown(struct qk_parts *p)
 	return NULL;
 }
 
+static void fold_part(struct qk_key *k, const struct qk_part *part)
+{
+	static const char *const tags[] = { NULL, NULL, "files", "runtime", "outputs", "task" };
+
+	if (part->kind == QK_PART_TEXT)
+		qk_key_add(k, part->tag, part->name, part->value);
+	else if (part->kind == QK_PART_FILES)
+		qk_key_add_digest(k, "files", part->files->name, &part->files->digest, NULL);
+	else
+		qk_key_add_digest(k, tags[part->kind], part->name, &part->digest, part->value);
+}
+
 void qk_parts_fold(
 	const struct qk_parts *p, const char *kind, struct qk_buf *text, struct qk_digest *ret)
 {
-	static const char *const tags[] = { NULL, NULL, "files", "runtime", "outputs", "task" };
 	struct qk_key k;
 
 	qk_key_init(&k, kind, text);
-	for (size_t i = 0; i < p->list.n; i++) {
-		const struct qk_part *part = &p->list.v[i];
+	for (size_t i = 0; i < p->list.n; i++)
+		fold_part(&k, &p->list.v[i]);
+	qk_key_done(&k, ret);
+}
 
-		if (part->kind == QK_PART_TEXT)
-			qk_key_add(&k, part->tag, part->name, part->value);
-		else if (part->kind == QK_PART_FILES)
-			qk_key_add_digest(
-				&k, "files", part->files->name, &part->files->digest, NULL);
-		else
-			qk_key_add_digest(
-				&k, tags[part->kind], part->name, &part->digest, part->value);
-	}
+void qk_parts_fold_weak(const struct qk_parts *p, unsigned int system, struct qk_buf *text,
+	struct qk_digest *ret)
+{
+	static const char *const systems[] = { "content", "stat", "off" };
+	struct qk_key k;
+
+	qk_key_init(&k, "recorded", text);
+	for (size_t i = 0; i < p->list.n; i++)
+		if (p->list.v[i].kind != QK_PART_FILES && p->list.v[i].kind != QK_PART_OUTPUTS)
+			fold_part(&k, &p->list.v[i]);
+	qk_key_add(&k, "system", NULL, systems[system < 3 ? system : 0]);
 	qk_key_done(&k, ret);
 }
 

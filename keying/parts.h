@@ -113,6 +113,13 @@ void qk_parts_fold(
 	const struct qk_parts *p, const char *kind, struct qk_buf *text, struct qk_digest *ret);
 
 /*
+ * The same without files and outputs of other tasks: the weak key of a task whose recordings say which
+ * files count (keying/pathset.h). More: one further field, "system", for QK_SYSTEM_READS.
+ */
+void qk_parts_fold_weak(const struct qk_parts *p, unsigned int system, struct qk_buf *text,
+	struct qk_digest *ret);
+
+/*
  * The files of the group, one line each: `file PATH DIGEST x`, as they were folded into its digest.
  * What a key's text leaves out, for showing and comparing. Errors as of qk_filegroup_hash.
  */

@@ -8,6 +8,7 @@
 #include "keying/storedir.h"
 
 #include <sys/file.h>
+#include <unistd.h>
 
 enum { TAG_SET = 1 };
 
@@ -40,6 +41,16 @@ void qk_pathsets_load(struct qk_pathsets *sets, struct qk_store *s, const struct
 		else
 			sets->n++;
 	}
+}
+
+bool qk_pathsets_exist(const char *dir, const struct qk_digest *weak)
+{
+	char name[QK_STOREDIR_NAME];
+	qk_autofree char *path = NULL;
+
+	qk_storedir_name("sets", weak, name);
+	path = qk_asprintf("%s/v1/%s", dir, name);
+	return !access(path, F_OK);
 }
 
 static void put_set(struct qk_buf *out, const struct qk_pathset *set)

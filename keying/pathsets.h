@@ -19,6 +19,9 @@ void qk_pathsets_release(struct qk_pathsets *sets);
 /* None, or a damaged file, is an empty list. */
 void qk_pathsets_load(struct qk_pathsets *sets, struct qk_store *s, const struct qk_digest *weak);
 
+/* True if there is a file of them, in the store at dir: one look, nothing is opened or made. */
+bool qk_pathsets_exist(const char *dir, const struct qk_digest *weak);
+
 /* Puts the set in front of those that are there now. Nothing is written if it is in front already. */
 int qk_pathsets_add(struct qk_store *s, const struct qk_digest *weak, const struct qk_pathset *set,
 	struct qk_err *err);

@@ -63,23 +63,6 @@ const char *const qk_list_variables[QK_N_LISTS] = {
 	[QK_LIST_ALLOW] = "QK_ALLOW",
 };
 
-static bool grants_all(const struct qk_request *r)
-{
-	for (size_t i = 0; i < r->lists[QK_LIST_ALLOW_NETWORK].n; i++)
-		if (!strcmp(r->lists[QK_LIST_ALLOW_NETWORK].v[i], "true"))
-			return true;
-	return false;
-}
-
-bool qk_request_network_open(const struct qk_request *r)
-{
-	bool said = r->lists[QK_LIST_ALLOW_NETWORK].n || r->lists[QK_LIST_DENY_NETWORK].n;
-
-	if (r->mode != QK_MODE_ENFORCE || (!r->is_explicit && !said))
-		return true;
-	return grants_all(r) && !r->lists[QK_LIST_DENY_NETWORK].n;
-}
-
 void qk_request_write(const struct qk_request *r, struct qk_buf *out)
 {
 	size_t begin = qk_record_begin(out);
@@ -116,9 +99,9 @@ void qk_request_write(const struct qk_request *r, struct qk_buf *out)
 		qk_record_put(out, TAG_TASK, r->task, r->task_len);
 	if (r->project)
 		qk_record_putstr(out, TAG_PROJECT, r->project);
+	qk_record_putnum(out, TAG_SYSTEM_READS, r->system_reads);
 	if (r->caching) {
 		qk_record_putnum(out, TAG_CACHING, r->caching);
-		qk_record_putnum(out, TAG_SYSTEM_READS, r->system_reads);
 		qk_record_putnum(out, TAG_CACHE_LIMIT, r->cache_limit);
 		qk_record_putstr(out, TAG_CACHE_DIR, r->cache_dir);
 	}

@@ -30,6 +30,9 @@ enum taskspec_tag { /* 64 to 79 are those of the parts */
 	TAG_WARM,
 	TAG_NEEDS,
 	TAG_NUMBER,
+	TAG_UNCHECKED,
+	TAG_UNRECORDED,
+	TAG_ULTRACACHE,
 	TAG_WALL = 40,
 	TAG_HIDDEN,
 	TAG_WITHHELD,
@@ -49,6 +52,7 @@ enum {
 	FLAG_EXPLICIT = 1 << 6,
 	FLAG_WEAKER = 1 << 7,
 	FLAG_EXPLAIN = 1 << 8,
+	FLAG_RECORD = 1 << 9,
 	RULE_HEAD = 3,
 };
 
@@ -59,6 +63,8 @@ void qk_taskspec_release(struct qk_taskspec *s)
 	qk_vec_release(&s->dotenv);
 	qk_vec_release(&s->ready_when);
 	qk_vec_release(&s->outputs);
+	qk_vec_release(&s->unchecked);
+	qk_vec_release(&s->unrecorded);
 	qk_vec_release(&s->scratch);
 	qk_vec_release(&s->warm);
 	qk_vec_release(&s->needs);
@@ -99,6 +105,8 @@ static struct qk_texts *list_field(struct qk_taskspec *s, unsigned int tag)
 	case TAG_DOTENV: return &s->dotenv;
 	case TAG_READY_WHEN: return &s->ready_when;
 	case TAG_OUTPUT: return &s->outputs;
+	case TAG_UNCHECKED: return &s->unchecked;
+	case TAG_UNRECORDED: return &s->unrecorded;
 	case TAG_SCRATCH: return &s->scratch;
 	case TAG_WARM: return &s->warm;
 	case TAG_NEEDS: return &s->needs;
@@ -122,6 +130,7 @@ void qk_taskspec_write(const struct qk_taskspec *s, struct qk_buf *out)
 			qk_record_putstr(out, tag, *string_field(fields, tag));
 	qk_record_putnum(out, TAG_STORE_LIMIT, s->store_limit);
 	qk_record_putnum(out, TAG_NUMBER, s->number);
+	qk_record_putnum(out, TAG_ULTRACACHE, s->ultracache);
 	qk_record_putnum(out, TAG_FLAGS,
 		(s->parallel ? FLAG_PARALLEL : 0) | (s->continuous ? FLAG_CONTINUOUS : 0) |
 			(s->skip ? FLAG_SKIP : 0) | (s->alone ? FLAG_ALONE : 0) |
@@ -129,7 +138,7 @@ void qk_taskspec_write(const struct qk_taskspec *s, struct qk_buf *out)
 			(s->foreground ? FLAG_FOREGROUND : 0) |
 			(s->explicit_grants ? FLAG_EXPLICIT : 0) |
 			(s->weaker_when_nested ? FLAG_WEAKER : 0) |
-			(s->explain ? FLAG_EXPLAIN : 0));
+			(s->explain ? FLAG_EXPLAIN : 0) | (s->record ? FLAG_RECORD : 0));
 	for (unsigned int tag = TAG_COMMAND; tag <= TAG_IGNORED_WRITE; tag++) {
 		const struct qk_texts *list = list_field(fields, tag);
 
@@ -180,6 +189,9 @@ static int read_field(struct qk_taskspec *s, const struct qk_field *f)
 		s->explicit_grants = flags & FLAG_EXPLICIT;
 		s->weaker_when_nested = flags & FLAG_WEAKER;
 		s->explain = flags & FLAG_EXPLAIN;
+		s->record = flags & FLAG_RECORD;
+	} else if (f->tag == TAG_ULTRACACHE) {
+		s->ultracache = qk_field_num(f);
 	} else if (f->tag == TAG_RULE) {
 		struct qk_taskrule r;
 

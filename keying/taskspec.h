@@ -47,6 +47,10 @@ struct qk_taskspec {
 	struct qk_texts dotenv; /* files, the first to name a variable has it */
 	struct qk_texts ready_when;
 	struct qk_texts outputs;
+	uint64_t ultracache;      /* enum qk_ultracache_mode */
+	bool record;              /* RECORD=1 */
+	struct qk_texts unrecorded; /* paths and patterns that recordings leave out */
+	struct qk_texts unchecked; /* outputs whose contents may differ from run to run */
 	struct qk_texts scratch;
 	struct qk_texts warm; /* patterns */
 	struct qk_texts needs; /* "N TOTAL": continuous tasks it needs (report/keepers.h) */

@@ -19,7 +19,7 @@ enum {
 	OUTDATED_MIN = 1000, /* records; below it writing anew is not worth while */
 };
 
-enum tag { TAG_ID = 1, TAG_RUN, TAG_KEY, TAG_COUNT, TAG_EXACT, TAG_GOOD, TAG_MOVED };
+enum tag { TAG_ID = 1, TAG_RUN, TAG_KEY, TAG_COUNT, TAG_EXACT, TAG_GOOD, TAG_MOVED, TAG_STRONG };
 
 struct entry {
 	struct qk_taskstate s;
@@ -52,6 +52,8 @@ static void write_state(const struct qk_taskstate *s, struct qk_buf *b)
 		put_digest(b, TAG_COUNT, &s->count);
 		put_digest(b, TAG_EXACT, &s->exact);
 	}
+	if (s->recorded)
+		put_digest(b, TAG_STRONG, &s->strong);
 	if (s->moved)
 		qk_record_putnum(b, TAG_MOVED, 1);
 	if (s->good)
@@ -119,6 +121,7 @@ static void take_record(struct qk_taskstates *s, struct qk_record *rec)
 		case TAG_ID: t.id = qk_arena_strndup(&s->arena, f.p, f.n); break;
 		case TAG_RUN: t.run = qk_arena_strndup(&s->arena, f.p, f.n); break;
 		case TAG_KEY: t.has_key = take_digest(&f, &t.key); break;
+		case TAG_STRONG: t.recorded = take_digest(&f, &t.strong); break;
 		case TAG_COUNT: count = take_digest(&f, &t.count); break;
 		case TAG_EXACT: exact = take_digest(&f, &t.exact); break;
 		case TAG_MOVED: t.moved = qk_field_num(&f) == 1; break;

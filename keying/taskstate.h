@@ -8,7 +8,7 @@
  * that finds the same in the store.
  *
  *   file    "qktasks1", records (base/record.h)
- *   record  ID, RUN (name of the run directory), KEY, COUNT and EXACT as they are known, MOVED, GOOD
+ *   record  ID, RUN (name of the run directory), KEY, COUNT, EXACT and STRONG as they are known, MOVED, GOOD
  */
 #ifndef QK_KEYING_TASKSTATE_H
 #define QK_KEYING_TASKSTATE_H
@@ -26,7 +26,8 @@ struct qk_taskstate {
 	bool has_key, has_outputs;
 	bool moved; /* files that its key holds were touched while it ran */
 	bool good; /* it ended well, so that key and outputs belong together */
-	struct qk_digest key;
+	bool recorded; /* its result is that of a recording: stored under strong, not under key */
+	struct qk_digest key, strong;
 	struct qk_digest count; /* what the outputs count as (qk_tree_digest) */
 	struct qk_digest exact; /* the outputs with all modes (qk_taskstate_exact) */
 };

@@ -247,6 +247,16 @@ static char *differing_path(const struct fields *old, size_t from, struct qk_pat
 	return NULL;
 }
 
+/* Where a key's second half begins, that of the path set. */
+static size_t first_half(const struct fields *f)
+{
+	size_t half = 0;
+
+	while (half < f->v.n && strcmp(f->v.v[half].tag, "weak"))
+		half++;
+	return half;
+}
+
 static enum qk_system_reads system_reads(const struct fields *f)
 {
 	const struct field *system = nth(f, f->v.n, "system", 0);
@@ -267,7 +277,7 @@ char *qk_why(struct qk_store *s, struct qk_pathview *view, const char *name, con
 	struct fields old = { 0 }, now = { 0 };
 	struct qk_digest last;
 	char *why = NULL;
-	size_t half = 0;
+	size_t half;
 
 	if (!qk_filehash_recall(view->files, name, &last))
 		return qk_strdup("it has no result yet");
@@ -275,8 +285,7 @@ char *qk_why(struct qk_store *s, struct qk_pathview *view, const char *name, con
 		return qk_strdup("its last result is no longer in the store");
 	parse(&old, text.s);
 	parse(&now, weak ? weak : "");
-	while (half < old.v.n && strcmp(old.v.v[half].tag, "weak"))
-		half++;
+	half = first_half(&old);
 	if (weak)
 		why = differing_weak(&old, half ? half - 1 : 0, &now);
 	else
@@ -397,30 +406,65 @@ static const struct qk_filegroup *group_of(const struct qk_parts *p, const char 
 	return NULL;
 }
 
-char *qk_why_task(struct qk_store *s, const struct qk_digest *last, const struct qk_parts *parts,
-	struct qk_filehash *f)
+/* Of the fields of a task's key; old_n: so many of the old one's. */
+static char *differing_fields(struct qk_store *s, const struct fields *old, size_t old_n,
+	const struct fields *now, const struct qk_parts *parts, struct qk_filehash *f)
 {
-	qk_autobuf struct qk_buf was = QK_BUF_INIT, is = QK_BUF_INIT;
-	struct fields old = { 0 }, now = { 0 };
-	struct qk_digest key;
 	char *why = NULL;
 
-	if (qk_store_text(s, last, &was, NULL) != 1)
-		return qk_strdup("its last result is no longer in the store");
-	qk_parts_fold(parts, "task", &is, &key);
-	parse(&old, was.s);
-	parse(&now, is.s);
-	for (size_t i = 0; i < now.v.n && !why; i++) {
-		const struct field *b = &now.v.v[i], *a = counterpart(&old, &now, i);
+	for (size_t i = 0; i < now->v.n && !why; i++) {
+		const struct field *b = &now->v.v[i], *a = counterpart(old, now, i);
 		const struct qk_filegroup *g = !strcmp(b->tag, "files") ? group_of(parts, b->name) : NULL;
 
 		if (a && same(a->value, b->value) && same(a->note, b->note))
 			continue;
 		why = g && a ? differing_group(s, a->value, g, f) : describe_part(b, a, b);
 	}
-	for (size_t i = 0; i < old.v.n && !why; i++)
-		if (!counterpart(&now, &old, i))
-			why = describe_part(&old.v.v[i], &old.v.v[i], NULL);
+	for (size_t i = 0; i < old_n && !why; i++)
+		if (!counterpart(now, old, i))
+			why = describe_part(&old->v.v[i], &old->v.v[i], NULL);
+	return why;
+}
+
+char *qk_why_task(struct qk_store *s, const struct qk_digest *last, const struct qk_parts *parts,
+	struct qk_filehash *f)
+{
+	qk_autobuf struct qk_buf was = QK_BUF_INIT, is = QK_BUF_INIT;
+	struct fields old = { 0 }, now = { 0 };
+	struct qk_digest key;
+	char *why;
+
+	if (qk_store_text(s, last, &was, NULL) != 1)
+		return qk_strdup("its last result is no longer in the store");
+	qk_parts_fold(parts, "task", &is, &key);
+	parse(&old, was.s);
+	parse(&now, is.s);
+	why = differing_fields(s, &old, old.v.n, &now, parts, f);
+	fields_release(&old);
+	fields_release(&now);
+	return why;
+}
+
+char *qk_why_recorded(struct qk_store *s, const struct qk_digest *strong, const struct qk_parts *parts,
+	struct qk_pathview *view)
+{
+	qk_autobuf struct qk_buf was = QK_BUF_INIT, is = QK_BUF_INIT;
+	struct fields old = { 0 }, now = { 0 };
+	struct qk_digest weak;
+	size_t half;
+	char *why;
+
+	if (qk_store_text(s, strong, &was, NULL) != 1)
+		return qk_strdup("its last result is no longer in the store");
+	parse(&old, was.s);
+	half = first_half(&old);
+	view->system = system_reads(&old);
+	qk_parts_fold_weak(parts, view->system, &is, &weak);
+	parse(&now, is.s);
+	/* the last of the first half is the head of the second */
+	why = differing_fields(s, &old, half ? half - 1 : 0, &now, parts, view->files);
+	if (!why)
+		why = differing_path(&old, half, view, false);
 	fields_release(&old);
 	fields_release(&now);
 	return why;

@@ -30,4 +30,8 @@ char *qk_why(struct qk_store *s, struct qk_pathview *view, const char *name, con
 char *qk_why_task(struct qk_store *s, const struct qk_digest *last, const struct qk_parts *now,
 	struct qk_filehash *f);
 
+/* The same where the last result is that of a recording (runner/ultracache.h), stored under `strong`. */
+char *qk_why_recorded(struct qk_store *s, const struct qk_digest *strong, const struct qk_parts *now,
+	struct qk_pathview *view);
+
 #endif

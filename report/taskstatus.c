@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <uthash.h>
 
-enum { STATUSES_MAX = 1 << 30, REASON_TASKS = 3 };
+enum { STATUSES_MAX = 1 << 30, REASON_TASKS = 3, DIFFERING_SHOWN = 8 };
 
 enum tag {
 	TAG_ID = 1,
@@ -22,6 +22,9 @@ enum tag {
 	TAG_DURATION,
 	TAG_SAVED,
 	TAG_AS_DECLARED,
+	TAG_RECORDINGS,
+	TAG_DIFFERING,
+	TAG_UNRECORDED,
 };
 
 static const char *copy(struct qk_arena *a, const char *s)
@@ -36,6 +39,9 @@ void qk_taskstatuses_add(struct qk_taskstatuses *l, const struct qk_taskstatus *
 	own.id = copy(&l->arena, s->id);
 	own.key = copy(&l->arena, s->key);
 	own.uncached = copy(&l->arena, s->uncached);
+	own.recordings = copy(&l->arena, s->recordings);
+	own.differing = copy(&l->arena, s->differing);
+	own.unrecorded = copy(&l->arena, s->unrecorded);
 	qk_vec_push(&l->v, own);
 }
 
@@ -45,16 +51,23 @@ void qk_taskstatuses_release(struct qk_taskstatuses *l)
 	qk_arena_release(&l->arena);
 }
 
+static void put_text(struct qk_buf *b, enum tag tag, const char *s)
+{
+	if (s)
+		qk_record_putstr(b, tag, s);
+}
+
 static void write_one(struct qk_buf *b, const struct qk_taskstatus *s)
 {
 	size_t begin = qk_record_begin(b);
 
 	qk_record_putstr(b, TAG_ID, s->id);
 	qk_record_putnum(b, TAG_STATUS, s->status);
-	if (s->key)
-		qk_record_putstr(b, TAG_KEY, s->key);
-	if (s->uncached)
-		qk_record_putstr(b, TAG_UNCACHED, s->uncached);
+	put_text(b, TAG_KEY, s->key);
+	put_text(b, TAG_UNCACHED, s->uncached);
+	put_text(b, TAG_RECORDINGS, s->recordings);
+	put_text(b, TAG_DIFFERING, s->differing);
+	put_text(b, TAG_UNRECORDED, s->unrecorded);
 	qk_record_putnum(b, TAG_EXIT, (uint64_t)s->exit);
 	qk_record_putnum(b, TAG_START, s->start_ms);
 	qk_record_putnum(b, TAG_DURATION, s->duration_ms);
@@ -99,6 +112,9 @@ void qk_taskstatuses_read(struct qk_taskstatuses *l, const char *run)
 			case TAG_UNCACHED:
 				s.uncached = qk_arena_strndup(&l->arena, f.p, f.n);
 				break;
+			case TAG_RECORDINGS: s.recordings = qk_arena_strndup(&l->arena, f.p, f.n); break;
+			case TAG_DIFFERING: s.differing = qk_arena_strndup(&l->arena, f.p, f.n); break;
+			case TAG_UNRECORDED: s.unrecorded = qk_arena_strndup(&l->arena, f.p, f.n); break;
 			case TAG_EXIT: s.exit = (int)qk_field_num(&f); break;
 			case TAG_START: s.start_ms = qk_field_num(&f); break;
 			case TAG_DURATION: s.duration_ms = qk_field_num(&f); break;
@@ -118,27 +134,40 @@ static void add_count(struct qk_buf *out, size_t n, const char *what, const char
 	*sep = ", ";
 }
 
-/* NULL where there is nothing to tell. */
-static const char *reason(const struct qk_taskstatus *s)
+/* What is told of a task in one kind of line, or NULL. */
+typedef const char *told(const struct qk_taskstatus *s);
+
+static const char *uncached(const struct qk_taskstatus *s)
 {
 	return s->as_declared ? NULL : s->uncached;
 }
 
-/* Why results were not cached, each reason once with the tasks it is of. */
-static void add_reasons(struct qk_buf *out, const struct qk_taskstatuses *l)
+static const char *unrecorded(const struct qk_taskstatus *s)
+{
+	return s->unrecorded;
+}
+
+/* "mode": "record": what the recordings would have decided. */
+static const char *decided(const struct qk_taskstatus *s)
+{
+	return s->recordings && !strcmp(s->recordings, "none") ? "none yet" : s->recordings;
+}
+
+/* A line for each thing told, once with the tasks it is of. */
+static void add_told(struct qk_buf *out, const struct qk_taskstatuses *l, const char *heading, told *of)
 {
 	for (size_t i = 0; i < l->v.n; i++) {
-		const char *why = reason(&l->v.v[i]);
+		const char *why = of(&l->v.v[i]);
 		size_t n = 0;
 		bool met = false;
 
 		for (size_t k = 0; why && k < i && !met; k++)
-			met = reason(&l->v.v[k]) && !strcmp(reason(&l->v.v[k]), why);
+			met = of(&l->v.v[k]) && !strcmp(of(&l->v.v[k]), why);
 		if (!why || met)
 			continue;
-		qk_buf_addstr(out, "  not cached: ");
+		qk_buf_addf(out, "  %s: ", heading);
 		for (size_t k = i; k < l->v.n; k++) {
-			if (!reason(&l->v.v[k]) || strcmp(reason(&l->v.v[k]), why))
+			if (!of(&l->v.v[k]) || strcmp(of(&l->v.v[k]), why))
 				continue;
 			if (n++ < REASON_TASKS)
 				qk_buf_addf(out, "%s%s", n > 1 ? ", " : "", l->v.v[k].id);
@@ -146,6 +175,25 @@ static void add_reasons(struct qk_buf *out, const struct qk_taskstatuses *l)
 		if (n > REASON_TASKS)
 			qk_buf_addf(out, " and %zu more", n - REASON_TASKS);
 		qk_buf_addf(out, ": %s\n", why);
+	}
+}
+
+/* Of tasks that the recordings would have restored as something else than what they now made. */
+static void add_differing(struct qk_buf *out, const struct qk_taskstatuses *l)
+{
+	for (size_t i = 0; i < l->v.n; i++) {
+		const char *s = l->v.v[i].differing;
+		size_t n = 0;
+
+		if (!s || !*s)
+			continue;
+		qk_buf_addf(out, "  recordings would have restored %s with other outputs than it made: ", l->v.v[i].id);
+		for (; *s; s += strcspn(s, "\n") + 1, n++)
+			if (n < DIFFERING_SHOWN)
+				qk_buf_addf(out, "%s%.*s", n ? ", " : "", (int)strcspn(s, "\n"), s);
+		if (n > DIFFERING_SHOWN)
+			qk_buf_addf(out, " and %zu more", n - DIFFERING_SHOWN);
+		qk_buf_addch(out, '\n');
 	}
 }
 
@@ -171,7 +219,10 @@ void qk_taskstatuses_text(struct qk_buf *out, const struct qk_taskstatuses *l)
 	add_count(out, n[QK_STATUS_RESTORED], "restored", &sep);
 	add_count(out, n[QK_STATUS_UP_TO_DATE], "up to date", &sep);
 	qk_buf_addch(out, '\n');
-	add_reasons(out, l);
+	add_told(out, l, "not cached", uncached);
+	add_told(out, l, "recording not kept", unrecorded);
+	add_told(out, l, "recordings would have had", decided);
+	add_differing(out, l);
 }
 
 static void add_member(struct qk_buf *out, const char *key, const char *value)
@@ -180,6 +231,21 @@ static void add_member(struct qk_buf *out, const char *key, const char *value)
 		return;
 	qk_buf_addf(out, ", \"%s\": ", key);
 	qk_json_string(out, value);
+}
+
+static void add_differing_json(struct qk_buf *out, const char *s)
+{
+	if (!s)
+		return;
+	qk_buf_addstr(out, ", \"differing\": [");
+	for (size_t n = 0; *s; n++) {
+		qk_autofree char *path = qk_strndup(s, strcspn(s, "\n"));
+
+		qk_buf_addstr(out, n ? ", " : "");
+		qk_json_string(out, path);
+		s += strlen(path) + (s[strlen(path)] == '\n');
+	}
+	qk_buf_addch(out, ']');
 }
 
 static const struct qk_report_task *audited(const struct qk_report *rep, const char *id)
@@ -210,6 +276,9 @@ void qk_taskstatuses_json(
 			qk_buf_addf(out, ", \"signal\": %d", WTERMSIG(s->exit));
 		add_member(out, "key", s->key);
 		add_member(out, "uncached", s->uncached);
+		add_member(out, "recordings", s->recordings);
+		add_member(out, "unrecorded", s->unrecorded);
+		add_differing_json(out, s->differing);
 		if (s->start_ms)
 			qk_buf_addf(out, ", \"start\": %llu, \"duration\": %llu",
 				(unsigned long long)s->start_ms, (unsigned long long)s->duration_ms);

@@ -6,6 +6,7 @@
 #include "report/kinds.h"
 #include "report/result.h"
 #include "runner/task.h"
+#include "runner/ultracache.h"
 #include "sandbox/run.h"
 
 #include <errno.h>
@@ -26,6 +27,8 @@ static void append_result(struct holding *o)
 {
 	struct qk_err err = QK_ERR_INIT;
 
+	if (o->h->mode == QK_MODE_OFF)
+		return; /* nobody judges it */
 	if (qk_result_append(&o->result, o->h->req->run, &err))
 		fprintf(stderr, "qk: %s: result not recorded: %s\n", o->h->spec->id, err.msg);
 }
@@ -95,7 +98,6 @@ static int prepare_walls(struct holding *o, size_t i, struct qk_err *err)
 		(unsigned long long)r->offset, o->h->spec->parallel ? i : 0);
 	o->walls.layer = o->layer;
 	o->walls.spares = true;
-	o->walls.closed_network = !qk_request_network_open(r);
 	bind_through(o);
 	tmpdir = qk_walls_tmpdir(&o->walls);
 	for (size_t k = 0; tmpdir && k < (o->h->spec->explicit_grants ? 3 : 1); k++)
@@ -115,7 +117,11 @@ static void __attribute__((noreturn)) give_up(struct holding *o, const struct qk
 
 	o->result.why = qk_strdup(err->msg);
 	h->said->unrecorded = true;
-	if (h->req->mode == QK_MODE_ENFORCE) {
+	if (h->recording) {
+		qk_trace_lost(&o->result.trace, "%s", err->msg);
+		qk_ultracache_leave(h->recording, &o->result.trace);
+	}
+	if (h->mode == QK_MODE_ENFORCE) {
 		h->said->refused = true;
 		o->result.fate = QK_FATE_REFUSED;
 		o->result.status = QK_TASK_FAILED << 8;
@@ -155,42 +161,43 @@ static void settle(struct holding *o, const struct qk_run_result *ran, int *stat
 static bool read_counts(const struct qk_held *h, const struct qk_trace_entry *e,
 	const struct qk_judged *j)
 {
-	if (h->req->mode == QK_MODE_ENFORCE)
+	if (h->mode == QK_MODE_ENFORCE)
 		return true;
 	return strcmp(qk_path_base(e->path), "package.json") &&
 	       qk_kinds[qk_kind_of_read(e->path, j->read)].beyond;
 }
 
 /* settled: what was written shows in the layer. */
-static bool is_beyond(const struct qk_held *h, const struct qk_trace_entry *e,
+static unsigned int beyond_by(const struct qk_held *h, const struct qk_trace_entry *e,
 	const struct qk_judged *j, bool settled)
 {
 	bool own_link = e->flags & QK_T_FOLLOWED && e->flags & QK_T_CREATED;
 	bool read = e->flags & (QK_T_READ | QK_T_FOLLOWED) && !(e->flags & QK_T_DIR) && !own_link;
 	bool left = e->flags & (QK_T_WRITTEN | QK_T_META) &&
 		    !(e->flags & QK_T_CREATED && e->flags & QK_T_REMOVED);
+	unsigned int by = 0;
 
 	if (read && j->read.answer == QK_REFUSED && read_counts(h, e, j))
-		return true;
+		by |= QK_HELD_READ;
 	if (!left || settled || j->write.answer != QK_REFUSED)
-		return false;
-	return !(e->flags & QK_T_DIR) || e->flags & QK_T_REMOVED ||
-	       (e->flags & QK_T_CREATED && !j->leads);
+		return by;
+	return !(e->flags & QK_T_DIR) || e->flags & QK_T_REMOVED || (e->flags & QK_T_CREATED && !j->leads)
+		? by | QK_HELD_WROTE : by;
 }
 
 static bool is_settled(const struct qk_held *h)
 {
-	return h->req->mode == QK_MODE_ENFORCE && h->req->backend != QK_BACKEND_LANDLOCK;
+	return h->mode == QK_MODE_ENFORCE && h->req->backend != QK_BACKEND_LANDLOCK;
 }
 
-static bool went_beyond(const struct qk_held *h, const struct qk_result *r)
+static unsigned int went_beyond(const struct qk_held *h, const struct qk_result *r)
 {
 	bool settled = is_settled(h);
+	unsigned int by = settled && r->stray.n ? QK_HELD_WROTE : 0;
 
 	for (size_t i = 0; i < r->trace.entries.n; i++)
-		if (is_beyond(h, &r->trace.entries.v[i], &r->judged.v[i], settled))
-			return true;
-	return settled && r->stray.n;
+		by |= beyond_by(h, &r->trace.entries.v[i], &r->judged.v[i], settled);
+	return by;
 }
 
 struct joining {
@@ -212,16 +219,16 @@ static void join(struct qk_result *r, void *arg)
 		qk_strv_push(&j->all.stray, r->stray.v[i]);
 }
 
-bool qk_held_went_beyond(const struct qk_held *h)
+unsigned int qk_held_went_beyond(const struct qk_held *h)
 {
 	struct joining j = { .h = h };
-	bool beyond;
+	unsigned int beyond;
 
 	if (!h->said->beyond || h->spec->commands.n < 2)
 		return h->said->beyond;
 	qk_result_init(&j.all, h->req->make_pid, h->req->offset);
 	if (qk_result_each(h->req->run, join, &j, NULL))
-		return true;
+		return h->said->beyond;
 	qk_result_judge(&j.all, h->policy);
 	beyond = went_beyond(h, &j.all);
 	qk_result_release(&j.all);
@@ -261,7 +268,7 @@ void qk_held_run(void *held, size_t i)
 		.recorder = (enum qk_recorder_kind)r->recorder,
 		.tmpdir = r->run,
 		.fastlane = r->fastlane,
-		.end_leftovers = r->mode == QK_MODE_ENFORCE,
+		.end_leftovers = h->mode == QK_MODE_ENFORCE,
 		.policy = h->policy,
 	};
 	int status;
@@ -277,14 +284,17 @@ void qk_held_run(void *held, size_t i)
 		_exit(QK_TASK_FAILED);
 	}
 	setenv("PWD", h->spec->cwd, 1);
-	if (r->mode == QK_MODE_ENFORCE) {
+	if (h->mode == QK_MODE_ENFORCE) {
 		if (prepare_walls(&o, i, &err))
 			give_up(&o, &err);
 		spec.walls = &o.walls;
 	}
 	spec.argv = o.argv.v;
 	spec.envp = o.env.v;
-	qk_strv_push(&o.result.trace.roots, r->root);
+	if (h->recording)
+		o.result.trace.lookups = true; /* and all of it: for a recording everything counts */
+	else
+		qk_strv_push(&o.result.trace.roots, r->root);
 	if (r->recorder == QK_RECORDER_NONE)
 		qk_trace_lost(&o.result.trace, "no recorder works on this host");
 	if (qk_run(&spec, &o.result.trace, &ran, &err))
@@ -295,9 +305,15 @@ void qk_held_run(void *held, size_t i)
 	/* a continuous task is ended with all it started: nothing of that was left running */
 	for (size_t k = 0; k < ran.left.n && !h->spec->continuous; k++)
 		qk_strv_push(&o.result.left, ran.left.v[k]);
+	if (h->recording) {
+		if (ran.left.n)
+			qk_trace_lost(&o.result.trace, "it left a process running");
+		qk_ultracache_leave(h->recording, &o.result.trace);
+		qk_trace_narrow(&o.result.trace, r->root);
+	}
 	qk_result_judge(&o.result, h->policy);
-	if (went_beyond(h, &o.result))
-		h->said->beyond = true;
+	if (h->mode != QK_MODE_OFF)
+		__atomic_or_fetch(&h->said->beyond, went_beyond(h, &o.result), __ATOMIC_RELAXED);
 	if (o.result.trace.incomplete || ran.left.n)
 		h->said->unrecorded = true;
 	o.result.status = status;

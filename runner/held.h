@@ -13,17 +13,24 @@
 
 #include <stdbool.h>
 
+enum qk_held_beyond {
+	QK_HELD_READ = 1 << 0,
+	QK_HELD_WROTE = 1 << 1,
+};
+
 /* In memory that the task's process shares with those of its commands. */
 struct qk_held_said {
-	bool beyond;     /* a command by itself went beyond what is declared */
+	unsigned int beyond; /* enum qk_held_beyond: a command by itself went beyond what is declared */
 	bool unrecorded; /* it is not known whether one did */
 	bool refused;    /* one was not run */
 };
 
 struct qk_held {
 	const struct qk_request *req;
+	enum qk_mode mode; /* OFF: recorded only, for `recording` */
 	const struct qk_taskspec *spec;
 	struct qk_policy *policy; /* complete, resolved */
+	const char *recording; /* file to append the whole traces to (runner/ultracache.h); or NULL */
 	const struct qk_strv *env;
 	struct qk_held_said *said;
 };
@@ -32,10 +39,10 @@ struct qk_held {
 void qk_held_run(void *held, size_t i) __attribute__((noreturn));
 
 /*
- * True if the task went beyond, once all commands have ended: what one made and a later one removed
- * is nothing.
+ * Whether the task went beyond, once all commands have ended: what one made and a later one removed
+ * is nothing. enum qk_held_beyond.
  */
-bool qk_held_went_beyond(const struct qk_held *h);
+unsigned int qk_held_went_beyond(const struct qk_held *h);
 
 /*
  * Of a task with explicit grants, all commands ended: what it is told for, and how that would be

@@ -2,8 +2,6 @@
 
 #include "base/glob.h"
 #include "base/path.h"
-#include "keying/depfile.h"
-#include "keying/digestcache.h"
 #include "keying/outputs.h"
 #include "report/declare.h"
 
@@ -34,6 +32,7 @@ struct reading {
 	const struct qk_snapshot *before;
 	const struct qk_chain *chain;
 	struct qk_pathview *view;
+	const struct qk_outputs *outputs; /* of a task; NULL: a line */
 	const char *tmpdir; /* clean; NULL if the workspace lies in it */
 	struct met *leading; /* directories above something that counts */
 	struct met *there;   /* directories known to be there */
@@ -75,6 +74,12 @@ static void unfit(struct reading *rd, const char *before, const char *path, cons
 {
 	if (!rd->ret->unfit)
 		rd->ret->unfit = qk_asprintf("%s%s%s", before, relative(rd, path), after);
+}
+
+static void moved(struct reading *rd, const char *before, const char *path, const char *after)
+{
+	rd->ret->moved |= !rd->ret->unfit;
+	unfit(rd, before, path, after);
 }
 
 static bool in_list(const struct qk_request *r, enum qk_list list, const char *path)
@@ -119,8 +124,10 @@ static bool counts_as_read(const struct reading *rd, const char *path)
 		return false;
 	if (!inside && r->system_reads == QK_SYSTEM_OFF)
 		return false;
-	if (!r->lists[QK_LIST_IGNORE_READS].n)
-		return true;
+	if (rd->outputs && inside && qk_outputs_match(rd->outputs, relative(rd, path)))
+		return false;
+	if (rd->outputs || !r->lists[QK_LIST_IGNORE_READS].n)
+		return !in_list(r, QK_LIST_IGNORE_READS, path);
 	/* a prerequisite that is ignored as well is a prerequisite */
 	return !in_list(r, QK_LIST_IGNORE_READS, path) ||
 	       (inside && qk_policy_judge(rd->policy, path, QK_READ).reason < QK_BY_IGNORE);
@@ -178,12 +185,12 @@ static void look_at(struct reading *rd, const struct qk_trace_entry *e, bool not
 	bool there = !lstat(e->path, &st);
 
 	if (there && !S_ISDIR(st.st_mode) && later(st.st_ctim, rd->before->taken))
-		unfit(rd, "", e->path, " changed while it ran");
+		moved(rd, "", e->path, " changed while it ran");
 	if (!there && e->flags & SEEN)
-		unfit(rd, "", e->path, " was removed while it ran");
+		moved(rd, "", e->path, " was removed while it ran");
 	if (there && S_ISDIR(st.st_mode) && e->flags & QK_T_ABSENT && !(e->flags & SEEN) &&
 		later(st.st_ctim, rd->before->taken))
-		unfit(rd, "", e->path, " appeared while it ran");
+		moved(rd, "", e->path, " appeared while it ran");
 	if (notes) {
 		if (there && !S_ISDIR(st.st_mode))
 			lead(rd, e->path);
@@ -226,10 +233,35 @@ static void check_names(struct reading *rd, const char *dir)
 		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || S_ISDIR(st.st_mode) ||
 			!later(st.st_ctim, rd->before->taken) || changes_in(rd, dir, e->d_name))
 			continue;
-		unfit(rd, "the directory ", dir, " changed while it ran");
+		moved(rd, "the directory ", dir, " changed while it ran");
 	}
 	if (d)
 		closedir(d);
+}
+
+/* The name right below dir that leads to path, as a path; NULL if none does. */
+static char *name_towards(const char *dir, const char *path)
+{
+	const char *below = qk_path_below(path, dir);
+
+	return below && *below ? qk_strndup(path, (size_t)(below - path) + strcspn(below, "/")) : NULL;
+}
+
+/* A task's outputs may be there or not as it starts, and so may what leads to them. */
+static size_t except_outputs(struct reading *rd, const char *dir)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; rd->outputs && i < rd->outputs->include.n; i++) {
+		qk_autofree char *full = qk_path_join(rd->req->root, rd->outputs->include.v[i]);
+		qk_autofree char *name = name_towards(dir, full);
+
+		if (!name || qk_glob_is_pattern(name))
+			continue;
+		take(rd, name, QK_PATH_EXCEPT, 0);
+		n++;
+	}
+	return n;
 }
 
 static void listed(struct reading *rd, const struct qk_trace_entry *dir)
@@ -246,6 +278,7 @@ static void listed(struct reading *rd, const struct qk_trace_entry *dir)
 		take(rd, e->path, QK_PATH_EXCEPT, 0);
 		own++;
 	}
+	own += except_outputs(rd, dir->path);
 	/* qk's own directory is none of the workspace's doing */
 	if (!strcmp(dir->path, rd->req->root)) {
 		take(rd, rd->req->state, QK_PATH_EXCEPT, 0);
@@ -256,7 +289,7 @@ static void listed(struct reading *rd, const struct qk_trace_entry *dir)
 	if (own)
 		check_names(rd, dir->path);
 	else
-		unfit(rd, "the directory ", dir->path, " changed while it ran");
+		moved(rd, "the directory ", dir->path, " changed while it ran");
 }
 
 /* What a path that the line changed was before, as far as the line took that over. */
@@ -380,6 +413,38 @@ static void find_tmpdir(struct reading *rd, char *const *env)
 		rd->tmpdir = qk_arena_strdup(&rd->arena, clean);
 }
 
+/* What leads to a task's outputs may be there or not as it starts. */
+static bool leads_to_output(const struct reading *rd, const char *path)
+{
+	for (size_t i = 0; rd->outputs && i < rd->outputs->include.n; i++) {
+		qk_autofree char *full = qk_path_join(rd->req->root, rd->outputs->include.v[i]);
+
+		if (qk_path_under(full, path))
+			return true;
+	}
+	return false;
+}
+
+static void look(struct reading *rd, const struct qk_trace_entry *e, bool notes)
+{
+	if (!(e->flags & QK_T_LISTED) && leads_to_output(rd, e->path))
+		return;
+	if (notes)
+		look_at(rd, e, true);
+	else if (e->flags & QK_T_LISTED)
+		listed(rd, e);
+	else if (e->flags & (SEEN | QK_T_ABSENT))
+		look_at(rd, e, false);
+}
+
+static void release(struct reading *rd)
+{
+	HASH_CLEAR(hh, rd->leading);
+	HASH_CLEAR(hh, rd->there);
+	HASH_CLEAR(hh, rd->taken);
+	qk_arena_release(&rd->arena);
+}
+
 void qk_recorded_read(struct qk_recorded *ret, const struct qk_request *r, const struct qk_trace *trace,
 	const struct qk_policy *policy, const struct qk_snapshot *before, const struct qk_chain *chain,
 	struct qk_pathview *view, char *const *argv, char *const *env)
@@ -398,26 +463,53 @@ void qk_recorded_read(struct qk_recorded *ret, const struct qk_request *r, const
 		const struct qk_trace_entry *e = &trace->entries.v[i];
 
 		if (!(e->flags & CHANGED) && counts_as_read(&rd, e->path))
-			look_at(&rd, e, true);
+			look(&rd, e, true);
 	}
 	look_for_program(&rd, argv[0], env);
 	for (size_t i = 0; i < trace->entries.n; i++) {
 		const struct qk_trace_entry *e = &trace->entries.v[i];
 
-		if (e->flags & CHANGED) {
+		if (e->flags & CHANGED)
 			changed(&rd, e);
-		} else if (counts_as_read(&rd, e->path)) {
-			if (e->flags & QK_T_LISTED)
-				listed(&rd, e);
-			else if (e->flags & (SEEN | QK_T_ABSENT))
-				look_at(&rd, e, false);
-		}
+		else if (counts_as_read(&rd, e->path))
+			look(&rd, e, false);
 	}
 	qk_strv_sort(&ret->gone);
-	HASH_CLEAR(hh, rd.leading);
-	HASH_CLEAR(hh, rd.there);
-	HASH_CLEAR(hh, rd.taken);
-	qk_arena_release(&rd.arena);
+	release(&rd);
+}
+
+/* Of a task: what it changed. */
+static void changed_by_task(struct reading *rd, const struct qk_trace_entry *e)
+{
+	const uint32_t read = QK_T_READ | QK_T_EXEC | QK_T_FOLLOWED;
+	const char *path = relative(rd, e->path);
+
+	if (!qk_path_under(e->path, rd->req->root) || left_out(rd, e->path) || !(e->flags & read) ||
+		e->flags & (QK_T_CREATED | QK_T_DIR) || qk_outputs_match(rd->outputs, path) ||
+		strstr(e->path, "/node_modules/") || strstr(e->path, "/.git/"))
+		return;
+	if (!in_list(rd->req, QK_LIST_IGNORE_READS, e->path))
+		unfit(rd, "it changes ", e->path, ", which it reads");
+}
+
+void qk_recorded_task(struct qk_recorded *ret, const struct qk_request *r, const struct qk_trace *trace,
+	const struct qk_outputs *outputs, struct timespec began, char *const *env)
+{
+	struct qk_snapshot before = { .taken = began };
+	struct reading rd = { .ret = ret, .req = r, .trace = trace, .before = &before, .outputs = outputs };
+
+	*ret = (struct qk_recorded){ 0 };
+	find_tmpdir(&rd, env);
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < trace->entries.n; i++) {
+			const struct qk_trace_entry *e = &trace->entries.v[i];
+
+			if (e->flags & CHANGED && pass)
+				changed_by_task(&rd, e);
+			else if (!(e->flags & CHANGED) && counts_as_read(&rd, e->path))
+				look(&rd, e, !pass);
+		}
+	release(&rd);
 }
 
 void qk_recorded_release(struct qk_recorded *rec)
@@ -462,64 +554,4 @@ int qk_recorded_tree(const struct qk_recorded *rec, struct qk_filehash *files, s
 	qk_tree_sort(ret);
 	qk_tree_uniq(ret);
 	return qk_outputs_digests(ret, files, 0, err);
-}
-
-static void note(struct qk_snapshot *s, struct qk_pathview *view, const char *path)
-{
-	struct qk_snapshot_path p = { .path = qk_arena_strdup(&s->arena, path) };
-
-	for (size_t i = 0; i < s->v.n; i++)
-		if (!strcmp(s->v.v[i].path, path))
-			return;
-	if (!qk_pathview_before(view, path, &p.before, NULL))
-		qk_vec_push(&s->v, p);
-}
-
-/* A path as the recipe has it; where links lead elsewhere, that is what a recording names. */
-static void note_name(struct qk_snapshot *s, const struct qk_request *r, struct qk_pathview *view, const char *name)
-{
-	qk_autofree char *path = qk_path_join(r->cwd, name), *real = NULL;
-	const char *below = qk_path_below(path, r->root);
-
-	if (below && *below)
-		note(s, view, below);
-	real = realpath(path, NULL);
-	below = real ? qk_path_below(real, r->root) : NULL;
-	if (below && *below)
-		note(s, view, below);
-}
-
-void qk_snapshot_take(struct qk_snapshot *s, const struct qk_request *r, const struct qk_chain *before,
-	struct qk_pathview *view)
-{
-	static const enum qk_list lists[] = { QK_LIST_SIBLINGS, QK_LIST_OUTPUTS, QK_LIST_DEPFILE };
-	qk_autostrv struct qk_strv depfiles = { 0 };
-	struct timespec coarse;
-
-	*s = (struct qk_snapshot){ 0 };
-	note_name(s, r, view, r->target);
-	for (size_t l = 0; l < sizeof(lists) / sizeof(*lists); l++)
-		for (size_t i = 0; i < r->lists[lists[l]].n; i++)
-			if (!qk_glob_is_pattern(r->lists[lists[l]].v[i]))
-				note_name(s, r, view, r->lists[lists[l]].v[i]);
-	for (size_t i = 0; i < before->strays.n; i++)
-		note(s, view, before->strays.v[i]);
-	qk_depfile_guess(r->target, &depfiles);
-	for (size_t i = 0; i < depfiles.n; i++)
-		note_name(s, r, view, depfiles.v[i]);
-	/*
-	 * After everything was looked at: what changes from here on changes while the line runs. Files
-	 * are stamped by the coarse clock, or by the fine one if somebody has looked since their last
-	 * change (Linux 6.13): what is stamped later than both has changed since.
-	 */
-	clock_gettime(CLOCK_REALTIME, &s->taken);
-	coarse = qk_digestcache_clock();
-	if (later(coarse, s->taken))
-		s->taken = coarse;
-}
-
-void qk_snapshot_release(struct qk_snapshot *s)
-{
-	qk_vec_release(&s->v);
-	qk_arena_release(&s->arena);
 }

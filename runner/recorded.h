@@ -20,31 +20,13 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "keying/outputs.h"
 #include "keying/pathset.h"
 #include "keying/request.h"
 #include "keying/tree.h"
-#include "runner/chain.h"
+#include "runner/snapshot.h"
 #include "sandbox/policy.h"
 #include "sandbox/trace.h"
-
-#include <time.h>
-
-/* The outputs as they stand before the line runs. */
-struct qk_snapshot_path {
-	const char *path; /* relative to the root */
-	struct qk_before before;
-};
-
-struct qk_snapshot {
-	struct qk_arena arena;
-	QK_VEC(struct qk_snapshot_path) v;
-	struct timespec taken; /* of the clock that stamps files */
-};
-
-/* Never fails: what cannot be looked at is left out, and is then not to be taken over. */
-void qk_snapshot_take(struct qk_snapshot *s, const struct qk_request *r, const struct qk_chain *before,
-	struct qk_pathview *view);
-void qk_snapshot_release(struct qk_snapshot *s);
 
 struct qk_recorded {
 	struct qk_pathset set;
@@ -52,6 +34,7 @@ struct qk_recorded {
 	struct qk_strv gone;   /* was there before, sorted */
 	struct qk_strv strays; /* of left: no outputs */
 	char *unfit;           /* why it cannot be stored; NULL = it can */
+	bool moved;            /* that is because of something else that changed while it ran */
 	bool tainted;          /* it left what lines after it may read without that counting */
 };
 
@@ -63,6 +46,16 @@ struct qk_recorded {
 void qk_recorded_read(struct qk_recorded *ret, const struct qk_request *r, const struct qk_trace *trace,
 	const struct qk_policy *policy, const struct qk_snapshot *before, const struct qk_chain *chain,
 	struct qk_pathview *view, char *const *argv, char *const *env);
+/*
+ * The same of a task of a workspace, all its commands ended: only what it read counts, and outputs are
+ * what it declares. Left out are its own outputs, whatever stands there, and what it changed without
+ * having looked at it, or in node_modules or .git. Not fit: one that changes what it read elsewhere in
+ * the workspace. r: with the task's lists (SCRATCH, WARM, IGNORE_READS), taken from the root; ignored
+ * reads are left out even where they are declared.
+ */
+void qk_recorded_task(struct qk_recorded *ret, const struct qk_request *r, const struct qk_trace *trace,
+	const struct qk_outputs *outputs, struct timespec began, char *const *env);
+
 void qk_recorded_release(struct qk_recorded *rec);
 
 /* The tree of what is left, with digests. */

@@ -19,6 +19,8 @@
 #include "runner/scratch.h"
 #include "runner/task.h"
 #include "runner/taskenv.h"
+#include "runner/taskkey.h"
+#include "runner/ultracache.h"
 #include "runner/warm.h"
 #include "sandbox/policy.h"
 #include "sandbox/walls.h"
@@ -30,7 +32,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,11 +39,13 @@
 struct wtask {
 	const struct qk_request *req;
 	struct qk_taskspec spec;
-	const char *groups; /* the paths of file groups, mapped */
-	size_t groups_len;
+	struct qk_taskkey inputs;
 	struct qk_policy policy;
 	struct qk_filehash *hash;
 	struct qk_store *store; /* NULL: nothing is looked up or stored */
+	struct qk_ultracache recordings;
+	bool recorded; /* the result is that of a recording, under strong */
+	struct qk_digest strong;
 	struct qk_outputs outputs;
 	struct qk_relay relay;
 	struct qk_strv env, made;
@@ -55,6 +58,7 @@ struct wtask {
 	struct qk_taskstatus status;
 	struct timespec start;
 	bool let_go; /* of what it needs */
+	bool read_beyond; /* under audit, what it does not declare: only a recording can hold that */
 };
 
 static void uncache(struct wtask *t, const char *why)
@@ -82,102 +86,18 @@ static uint64_t ms_since(const struct timespec *start)
 
 /* --- the key --- */
 
-static int run_runtimes(struct wtask *t, struct qk_err *err)
-{
-	for (size_t i = 0; i < t->spec.parts.list.n; i++) {
-		struct qk_part *part = &t->spec.parts.list.v[i];
-		int r = 0;
-
-		if (part->kind == QK_PART_RUNTIME && !part->known)
-			r = qk_runtime_run(part->name, t->req->root, &part->digest, err);
-		if (r)
-			return r;
-		part->known |= part->kind == QK_PART_RUNTIME;
-	}
-	return 0;
-}
-
-/* Makes the paths of groups known: of those that have to be counted, or of all. */
-static int load_groups(struct wtask *t, bool all)
-{
-	for (size_t i = 0; i < t->spec.parts.list.n; i++) {
-		struct qk_filegroup *g = t->spec.parts.list.v[i].files;
-
-		if (g && (all || !g->known) &&
-			qk_filegroup_load(g, &t->spec.parts.arena, t->groups, t->groups_len))
-			return -EBADMSG;
-	}
-	return 0;
-}
-
-static void map_groups(struct wtask *t)
-{
-	qk_autofree char *path = qk_asprintf("%s/groups.%llu", t->req->run,
-		(unsigned long long)t->req->make_pid);
-	qk_autofd int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	void *p;
-
-	if (fd < 0 || fstat(fd, &st) || !st.st_size)
-		return;
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (p == MAP_FAILED)
-		return;
-	t->groups = p;
-	t->groups_len = (size_t)st.st_size;
-}
-
 static void make_key(struct wtask *t)
 {
 	struct qk_err err = QK_ERR_INIT;
-	struct qk_part *unknown;
 
-	if (t->spec.unkeyed || !t->spec.parts.list.n) {
-		uncache(t, t->spec.unkeyed ? t->spec.unkeyed : "it has no key");
+	t->inputs = (struct qk_taskkey){ .req = t->req, .spec = &t->spec, .hash = t->hash };
+	if (qk_taskkey_make(&t->inputs, &t->key, &err)) {
+		uncache(t, err.msg);
 		return;
 	}
-	map_groups(t);
-	if (load_groups(t, false)) {
-		uncache(t, "the list of its inputs is damaged");
-		return;
-	}
-	if (!t->hash || qk_parts_hash(&t->spec.parts, t->hash, 0, &err) || run_runtimes(t, &err)) {
-		uncache(t, t->hash ? err.msg : "the workspace cannot be read");
-		return;
-	}
-	unknown = qk_parts_unknown(&t->spec.parts);
-	if (unknown) {
-		qk_autofree char *why =
-			qk_asprintf("it depends on %s, which has no key", unknown->name);
-
-		uncache(t, why);
-		return;
-	}
-	qk_parts_fold(&t->spec.parts, "task", NULL, &t->key);
 	qk_digest_hex(&t->key, t->hex);
 	t->has_key = true;
 	t->status.key = t->hex;
-}
-
-/* What the key holds is as it was when it was made. */
-static bool inputs_stayed(struct wtask *t)
-{
-	if (load_groups(t, true))
-		return false;
-	for (size_t i = 0; i < t->spec.parts.list.n; i++) {
-		const struct qk_part *part = &t->spec.parts.list.v[i];
-		struct qk_digest now;
-
-		if (part->kind == QK_PART_FILES && (qk_filegroup_look(part->files, t->hash, &now, NULL) ||
-							   !qk_digest_eq(&now, &part->files->seen)))
-			return false;
-		if (part->kind == QK_PART_OUTPUTS &&
-			(qk_outputs_count(part->globs, part->n_globs, part->value, t->hash, 0, &now,
-				 NULL) ||
-				!qk_digest_eq(&now, &part->digest)))
-			return false;
-	}
-	return true;
 }
 
 /* --- what is left for others --- */
@@ -189,6 +109,8 @@ static void leave_state(struct wtask *t, const struct qk_tree *tree, bool good)
 		.run = qk_path_base(t->req->run),
 		.has_key = t->has_key,
 		.key = t->key,
+		.recorded = t->recorded && good,
+		.strong = t->strong,
 		.moved = t->moved,
 		.good = good };
 
@@ -258,29 +180,45 @@ static void open_store(struct wtask *t)
 		uncache(t, err.msg);
 }
 
-/* True if the result was there and is in place now. */
-static bool restore(struct wtask *t)
+/* True if the stored result is in place now. */
+static bool put_back(struct wtask *t, const struct qk_digest *key, struct qk_entry *e)
 {
-	qk_autoentry struct qk_entry e = QK_ENTRY_INIT;
 	struct qk_err err = QK_ERR_INIT;
 	enum qk_restored how;
-	int r = qk_store_get(t->store, &t->key, &e, &err);
 
-	if (r > 0)
-		r = qk_restore(t->store, &t->key, &e, &t->outputs, t->hash, t->req->run, &how, &err)
-			? -1
-			: how != QK_RESTORED_NOTHING;
-	if (r < 0)
+	if (qk_restore(t->store, key, e, &t->outputs, t->hash, t->req->run, &how, &err)) {
 		uncache(t, err.msg);
-	if (r <= 0)
 		return false;
-	qk_capture_replay(e.output.s, e.output.len, STDOUT_FILENO, STDERR_FILENO);
-	leave_state(t, &e.tree, true);
+	}
+	if (how == QK_RESTORED_NOTHING)
+		return false;
+	qk_capture_replay(e->output.s, e->output.len, STDOUT_FILENO, STDERR_FILENO);
+	leave_state(t, &e->tree, true);
 	if (t->req->mode != QK_MODE_OFF)
 		leave_result(t, QK_FATE_RESTORED, NULL);
-	t->status.saved_ms = e.duration_ms;
+	t->status.saved_ms = e->duration_ms;
 	leave_status(t, QK_STATUS_RESTORED, 0);
 	return true;
+}
+
+/* True if the result was there, by a recording or by the key, and is in place now. */
+static bool restore(struct wtask *t)
+{
+	qk_autoentry struct qk_entry e = QK_ENTRY_INIT, recorded = QK_ENTRY_INIT;
+	struct qk_err err = QK_ERR_INIT;
+	int r;
+
+	qk_ultracache_ask(&t->recordings, &t->status);
+	if (qk_ultracache_find(&t->recordings, &recorded, &t->strong)) {
+		t->recorded = true;
+		if (put_back(t, &t->strong, &recorded))
+			return true;
+		t->recorded = false;
+	}
+	r = qk_store_get(t->store, &t->key, &e, &err);
+	if (r < 0)
+		uncache(t, err.msg);
+	return r > 0 && put_back(t, &t->key, &e);
 }
 
 /* QK_EXPLAIN: it runs; what differs first from its last result. */
@@ -292,6 +230,8 @@ static void explain(struct wtask *t)
 
 	if (!last || !last->has_key)
 		why = qk_strdup("it has no result yet");
+	else if (last->recorded)
+		why = qk_why_recorded(t->store, &last->strong, &t->spec.parts, &t->recordings.view);
 	else if (qk_digest_eq(&last->key, &t->key))
 		why = qk_strdup("its last run left no result");
 	else
@@ -307,25 +247,42 @@ static const char *how(const struct wtask *t)
 	return t->req->mode == QK_MODE_AUDIT ? "audit" : qk_backend_name((enum qk_backend)t->req->backend);
 }
 
-static void store(struct wtask *t, struct qk_tree *tree)
+/* Under the key; e has all but its text. */
+static void store(struct wtask *t, struct qk_entry *e)
 {
-	struct qk_entry e = QK_ENTRY_INIT;
 	qk_autobuf struct qk_buf text = QK_BUF_INIT;
 	struct qk_err err = QK_ERR_INIT;
 	struct qk_digest again;
 
 	qk_parts_fold(&t->spec.parts, "task", &text, &again);
-	e.tree = *tree;
-	e.output = t->relay.capture.data;
-	e.task = (char *)t->spec.id;
-	e.how = (char *)how(t);
-	e.text = text.s;
-	e.duration_ms = ms_since(&t->start);
-	e.made = ms_since_1970() / 1000;
-	if (qk_store_put(t->store, &t->key, &e, qk_filehash_rootfd(t->hash), &err))
+	e->text = text.s;
+	if (qk_store_put(t->store, &t->key, e, qk_filehash_rootfd(t->hash), &err))
 		uncache(t, err.msg);
 	else
 		qk_grouptext_keep(t->store, &t->spec.parts, t->hash);
+}
+
+/* By the recording, if there is one, and else under the key; in mode record by both. */
+static void store_result(struct wtask *t, struct qk_tree *tree)
+{
+	struct qk_entry e = { .tree = *tree,
+		.output = t->relay.capture.data,
+		.task = (char *)t->spec.id,
+		.how = (char *)how(t),
+		.duration_ms = ms_since(&t->start),
+		.made = ms_since_1970() / 1000 };
+	struct qk_err err = QK_ERR_INIT;
+	int kept = 0;
+
+	if (t->recordings.record)
+		kept = qk_ultracache_keep(&t->recordings, &t->outputs, &e, &t->env, &t->status, &t->strong, &err);
+	t->recorded = kept == 1 && t->recordings.decides;
+	if (kept < 0)
+		uncache(t, err.msg);
+	else if (t->read_beyond && !t->recorded)
+		uncache(t, "it went beyond what it declares");
+	else if (!t->recorded)
+		store(t, &e);
 }
 
 /* The commands ended well: what they made is counted, and stored if nothing speaks against it. */
@@ -340,10 +297,11 @@ static void keep(struct wtask *t)
 		leave_state(t, NULL, false);
 		return;
 	}
+	qk_ultracache_compare(&t->recordings, &tree, &t->status);
 	if (t->moved)
 		uncache(t, "an input changed while it ran");
 	if (!t->uncached && t->store)
-		store(t, &tree);
+		store_result(t, &tree);
 	leave_state(t, &tree, !t->uncached);
 }
 
@@ -409,7 +367,13 @@ static void hold(struct wtask *t, struct qk_held *h, struct qk_commands *c)
 
 	if (said == MAP_FAILED)
 		fail(t, strerror(errno));
-	*h = (struct qk_held){ t->req, &t->spec, &t->policy, &t->env, said };
+	*h = (struct qk_held){ .req = t->req,
+		.mode = t->spec.unsandboxed ? QK_MODE_OFF : t->req->mode,
+		.spec = &t->spec,
+		.policy = &t->policy,
+		.recording = t->recordings.record ? t->recordings.recording : NULL,
+		.env = &t->env,
+		.said = said };
 	c->held = qk_held_run;
 	c->arg = h;
 }
@@ -469,7 +433,7 @@ static int judge_grants(struct wtask *t, const struct qk_held *h, int status)
 	struct qk_result all;
 	struct qk_err err = QK_ERR_INIT;
 
-	(void)load_groups(t, true);
+	(void)qk_taskkey_load(&t->inputs);
 	if (qk_held_violations(h, &scope, &all, &v, &err)) {
 		fprintf(stderr, "qk: %s: %s\n", t->spec.id, err.msg);
 		status = status ? status : QK_TASK_FAILED << 8;
@@ -491,6 +455,17 @@ static int judge_grants(struct wtask *t, const struct qk_held *h, int status)
 	return status;
 }
 
+/* What goes beyond the declarations is in no key: but what was read may be in a recording. */
+static void judge(struct wtask *t, const struct qk_held *h)
+{
+	unsigned int beyond = qk_held_went_beyond(h);
+
+	t->read_beyond = beyond == QK_HELD_READ && h->recording && t->recordings.decides &&
+			 h->mode == QK_MODE_AUDIT;
+	if (beyond && !t->read_beyond)
+		uncache(t, "it went beyond what it declares");
+}
+
 static int run(struct wtask *t)
 {
 	struct qk_warm warm = warmth(t);
@@ -503,9 +478,10 @@ static int run(struct wtask *t)
 	take_turn(t);
 	empty_scratches(t);
 	qk_warm_restore(&warm);
+	qk_ultracache_begin(&t->recordings);
 	if (t->req->mode != QK_MODE_OFF && t->spec.unsandboxed)
 		leave_result(t, QK_FATE_UNSANDBOXED, t->spec.unsandboxed);
-	else if (t->req->mode != QK_MODE_OFF)
+	if ((t->req->mode != QK_MODE_OFF && !t->spec.unsandboxed) || t->recordings.record)
 		hold(t, &h, &c);
 	if (qk_outputs_prepare(&t->policy, &t->made, &err))
 		fail(t, err.msg);
@@ -524,16 +500,15 @@ static int run(struct wtask *t)
 	if (goes_on)
 		qk_continuous_end(&k, c.status);
 	qk_outputs_tidy(&t->made);
-	if (c.held && t->spec.explicit_grants && !goes_on && !h.said->refused)
+	if (c.held && h.mode == QK_MODE_OFF)
+		; /* recorded, and not judged */
+	else if (c.held && t->spec.explicit_grants && !goes_on && !h.said->refused)
 		c.status = judge_grants(t, &h, c.status);
-	else if (t->relay.hold) /* not run: why is all there is to say */
-		qk_capture_replay(t->relay.capture.data.s, t->relay.capture.data.len, STDOUT_FILENO,
-			STDERR_FILENO);
-	else if (c.held && qk_held_went_beyond(&h))
-		uncache(t, "it went beyond what it declares");
+	else if (c.held)
+		judge(t, &h);
 	if (!c.status && !c.interrupted)
 		qk_warm_keep(&warm);
-	if (c.held && h.said->unrecorded)
+	if (c.held && h.mode != QK_MODE_OFF && h.said->unrecorded)
 		uncache(t, "what it did is not known completely");
 	if (c.left)
 		uncache(t, "it left a process running");
@@ -564,6 +539,9 @@ void qk_workspace_task_run(const struct qk_request *r, const char *self)
 		uncache(&t, t.spec.uncached);
 	make_key(&t);
 	open_store(&t);
+	qk_ultracache_open(&t.recordings, r, &t.spec, t.hash, t.store, t.has_key);
+	if (t.spec.skip)
+		qk_ultracache_ask(&t.recordings, &t.status);
 	if (t.store && !t.spec.skip) {
 		if (restore(&t))
 			_exit(0);
@@ -571,7 +549,7 @@ void qk_workspace_task_run(const struct qk_request *r, const char *self)
 		/* somebody else may have made it while we waited for the right to */
 		if (restore(&t))
 			_exit(0);
-		if (t.spec.explain && !load_groups(&t, true))
+		if (t.spec.explain && !qk_taskkey_load(&t.inputs))
 			explain(&t);
 	}
 	if (qk_taskenv_make(&t.env, r, &t.spec, t.status.key, self, &err))
@@ -579,7 +557,7 @@ void qk_workspace_task_run(const struct qk_request *r, const char *self)
 	declare(&t);
 	clock_gettime(CLOCK_MONOTONIC, &t.start);
 	status = run(&t);
-	t.moved = t.has_key && !inputs_stayed(&t);
+	t.moved = t.has_key && !qk_taskkey_stayed(&t.inputs);
 	if (status)
 		leave_state(&t, NULL, false);
 	else

@@ -2,6 +2,8 @@
 
 #include "base/path.h"
 #include "keying/outputs.h"
+#include "keying/pathsets.h"
+#include "keying/store.h"
 
 #include <errno.h>
 #include <string.h>
@@ -151,10 +153,23 @@ static bool outputs_unchanged(struct qk_ruletask *t, const struct qk_taskstate *
 	return qk_digest_eq(&exact, &s->exact);
 }
 
+static bool has_recordings(struct qk_ruletask *t)
+{
+	qk_autofree char *dir = qk_store_dir(qk_model.host->root, getenv("QK_CACHE_DIR"),
+		qk_model.ws->cache_directory);
+	struct qk_digest weak;
+
+	qk_parts_fold_weak(&qk_model_inputs(t)->parts, qk_model.host->knobs->system_reads, NULL, &weak);
+	return qk_pathsets_exist(dir, &weak);
+}
+
 static bool is_up_to_date(struct qk_ruletask *t)
 {
 	const struct qk_taskstate *s = qk_taskstates_find(qk_model.states, t->task->id);
 
+	/* what the key does not hold, a recording may: its runner looks */
+	if (s && t->task->target->qk.ultracache == QK_ULTRACACHE_ON && (s->recorded || has_recordings(t)))
+		return false;
 	if (!s || !s->good || !s->has_key || !s->has_outputs || !qk_digest_eq(&s->key, &t->key) ||
 		!qk_model.hash || !outputs_unchanged(t, s))
 		return false;

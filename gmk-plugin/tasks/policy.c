@@ -18,6 +18,7 @@
 
 struct filling {
 	struct qk_taskspec *s;
+	struct qk_texts *only; /* NULL, or gets paths and patterns in place of rules */
 	struct qk_ruletask *t;
 	const struct qk_resolved *r;
 	QK_VEC(size_t) inputs; /* positions of candidates that are; sorted once all are there */
@@ -30,7 +31,10 @@ static void rule(struct filling *f, const char *path, enum qk_scope scope, unsig
 	struct qk_taskrule r = { qk_arena_strdup(&f->s->arena, path), (uint8_t)scope, (uint8_t)rights,
 		(uint8_t)reason };
 
-	qk_vec_push(&f->s->rules, r);
+	if (f->only)
+		qk_vec_push(f->only, r.path);
+	else
+		qk_vec_push(&f->s->rules, r);
 }
 
 /* A glob, or a plain name that stands for a file or a whole directory. */
@@ -83,12 +87,12 @@ static void mark_reached(const struct qk_project *p, bool *reached)
 }
 
 /* ^glob: from the root of every project that the task's depends on. */
-static void add_ignored_below(struct filling *f, const char *text)
+static void add_ignored_below(struct filling *f, const struct qk_task *t, const char *text)
 {
 	const struct qk_workspace *ws = qk_model.ws;
 	qk_autofree bool *reached = qk_zalloc(ws->n_projects + 1);
 
-	mark_reached(f->t->task->project, reached);
+	mark_reached(t->project, reached);
 	for (size_t i = 0; i < ws->n_projects; i++) {
 		const char *root = ws->projects[i].root;
 		qk_autofree char *path = strcmp(root, ".") ? qk_asprintf("%s/%s", root, text)
@@ -99,19 +103,26 @@ static void add_ignored_below(struct filling *f, const char *text)
 	}
 }
 
-static void add_ignored(struct filling *f)
+static void add_ignored(struct filling *f, const struct qk_task *t)
 {
-	const struct qk_names *names = &f->t->task->target->qk.ignore_reads;
+	const struct qk_names *names = &t->target->qk.ignore_reads;
 
 	for (size_t i = 0; i < names->n; i++) {
 		qk_autobuf struct qk_buf b = QK_BUF_INIT;
 		const char *text = names->v[i];
 
 		if (*text == '^')
-			add_ignored_below(f, text + 1);
-		else if (qk_tokens_path(&b, text, f->t->task->project, f->t->task->options, NULL))
+			add_ignored_below(f, t, text + 1);
+		else if (qk_tokens_path(&b, text, t->project, t->options, NULL))
 			glob(f, b.s, QK_READ, QK_BY_IGNORE);
 	}
+}
+
+void qk_taskpolicy_ignored(struct qk_taskspec *s, const struct qk_task *t)
+{
+	struct filling f = { .s = s, .only = &s->unrecorded };
+
+	add_ignored(&f, t);
 }
 
 /* --- inputs --- */
@@ -414,7 +425,7 @@ void qk_taskpolicy_fill(struct qk_taskspec *s, struct qk_ruletask *t, bool all)
 		glob(&f, s->warm.v[i], QK_READ | QK_WRITE, QK_BY_WARM);
 	for (size_t i = 0; i < s->scratch.n; i++)
 		rule(&f, s->scratch.v[i], QK_TREE, QK_READ | QK_WRITE, QK_BY_SCRATCH);
-	add_ignored(&f);
+	add_ignored(&f, t->task);
 }
 
 /* --- scratch --- */

@@ -19,6 +19,9 @@
 /* Adds the rules for its outputs, which are asked for in any mode, and with all the others. */
 void qk_taskpolicy_fill(struct qk_taskspec *s, struct qk_ruletask *t, bool all);
 
+/* What recordings of the task leave out: its ignoreReads, as paths and patterns. */
+void qk_taskpolicy_ignored(struct qk_taskspec *s, const struct qk_task *t);
+
 /*
  * Every task empties its scratch directories, so no two of a run may share or nest one: ends make
  * if this one's is, holds or lies in that of a task claimed before. Claiming twice does no harm.

@@ -7,6 +7,7 @@
 #include "gmk-plugin/tasks/policy.h"
 #include "keying/sandboxspec.h"
 #include "keying/store.h"
+#include "keying/tokens.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,6 +62,23 @@ static void add_store(struct qk_taskspec *s)
 		qk_store_parse_size(size, &s->store_limit, NULL);
 }
 
+static void add_ultracache(struct qk_taskspec *s, const struct qk_task *task)
+{
+	const struct qk_declared *qk = &task->target->qk;
+
+	s->ultracache = qk->ultracache == QK_ULTRACACHE_OFF ? QK_ULTRACACHE_UNSET : qk->ultracache;
+	if (!s->ultracache)
+		return;
+	s->record = qk_model.host->knobs->record;
+	for (size_t i = 0; i < qk->unchecked_outputs.n; i++) {
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+		if (qk_tokens_path(&b, qk->unchecked_outputs.v[i], task->project, task->options, NULL))
+			qk_vec_push(&s->unchecked, qk_arena_strdup(&s->arena, b.s));
+	}
+	qk_taskpolicy_ignored(s, task);
+}
+
 /* "parallelism": false on any target. */
 static bool some_run_alone(void)
 {
@@ -108,6 +126,7 @@ void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t)
 		qk_taskgrants_fill(s, task);
 	else
 		qk_taskpolicy_fill(s, t, qk_model.host->knobs->mode != QK_MODE_OFF && !s->unsandboxed);
+	add_ultracache(s, task);
 	add_dotenv(s);
 	for (size_t i = 0; i < task->outputs.n; i++)
 		qk_vec_push(&s->outputs, task->outputs.v[i]);

@@ -25,6 +25,10 @@ static void fill(struct qk_taskspec *s)
 	qk_vec_push(&s->commands, "");
 	qk_vec_push(&s->env, "A=\xff");
 	qk_vec_push(&s->needs, "3 4");
+	s->ultracache = 2;
+	s->record = s->explain = true;
+	qk_vec_push(&s->unchecked, "dist/log");
+	qk_vec_push(&s->unrecorded, "libs/**");
 	qk_vec_push(&s->rules, ((struct qk_taskrule){ "dist", 1, 3, 2 }));
 	g->name = "files";
 	g->paths = paths;
@@ -51,6 +55,9 @@ START_TEST(round_trip)
 	ck_assert_ptr_null(t.problem);
 	ck_assert_uint_eq(t.store_limit, s.store_limit);
 	ck_assert(t.parallel && t.alone && t.foreground && !t.skip && !t.continuous && !t.beside);
+	ck_assert(t.ultracache == 2 && t.record && t.explain);
+	ck_assert_str_eq(t.unchecked.v[0], "dist/log");
+	ck_assert_str_eq(t.unrecorded.v[0], "libs/**");
 	ck_assert_uint_eq(t.commands.n, 2);
 	ck_assert_str_eq(t.commands.v[0], "one\ntwo");
 	ck_assert_str_eq(t.env.v[0], "A=\xff");

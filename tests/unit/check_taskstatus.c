@@ -56,6 +56,35 @@ START_TEST(summary)
 }
 END_TEST
 
+START_TEST(recordings)
+{
+	struct qk_taskstatuses l = { 0 }, back = { 0 };
+	qk_autobuf struct qk_buf a = QK_BUF_INIT, b = QK_BUF_INIT;
+	const struct qk_taskstatus all[] = {
+		{ .id = "a:x", .recordings = "restored", .differing = "o/1\no/\"2\n" },
+		{ .id = "b:x", .recordings = "none", .unrecorded = "why" },
+		{ .id = "c:x", .recordings = "restored", .differing = "" },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		qk_taskstatuses_add(&l, &all[i]);
+	ck_assert_int_eq(qk_taskstatuses_append(&l, dir, NULL), 0);
+	qk_taskstatuses_read(&back, dir);
+	qk_taskstatuses_text(&a, &back);
+	ck_assert_str_eq(a.s, "qk: 3 tasks: 3 ran\n"
+			      "  recording not kept: b:x: why\n"
+			      "  recordings would have had: a:x, c:x: restored\n"
+			      "  recordings would have had: b:x: none yet\n"
+			      "  recordings would have restored a:x with other outputs than it made: o/1, o/\"2\n");
+	qk_taskstatuses_json(&b, &back, NULL);
+	ck_assert_ptr_nonnull(strstr(b.s, "\"recordings\": \"restored\", \"differing\": [\"o/1\", \"o/\\\"2\"]"));
+	ck_assert_ptr_nonnull(strstr(b.s, "\"recordings\": \"none\", \"unrecorded\": \"why\""));
+	ck_assert_ptr_nonnull(strstr(b.s, "\"differing\": []"));
+	qk_taskstatuses_release(&l);
+	qk_taskstatuses_release(&back);
+}
+END_TEST
+
 START_TEST(round_trip)
 {
 	struct qk_taskstatuses l = { 0 }, back = { 0 };
@@ -104,6 +133,7 @@ int main(void)
 
 	tcase_add_checked_fixture(c, make_dir, remove_dir);
 	tcase_add_test(c, summary);
+	tcase_add_test(c, recordings);
 	tcase_add_test(c, round_trip);
 	tcase_add_test(c, damaged);
 	suite_add_tcase(s, c);
