@@ -109,6 +109,10 @@ static int add_entry(
 	e->mode = e->kind == QK_FILE_LINK ? 0777 : st->st_mode & 07777;
 	if (e->kind == QK_FILE_REGULAR)
 		e->size = (uint64_t)st->st_size;
+	if (e->kind == QK_FILE_REGULAR && st->st_nlink > 1) {
+		e->dev = (uint64_t)st->st_dev;
+		e->ino = (uint64_t)st->st_ino;
+	}
 	if (e->kind == QK_FILE_LINK) {
 		char text[PATH_MAX];
 		ssize_t n = readlinkat(dirfd, name, text, sizeof(text));
@@ -247,6 +251,7 @@ int qk_outputs_list(
 	qk_tree_sort(ret);
 	if (o->include.n > 1)
 		qk_tree_uniq(ret);
+	qk_tree_pair(ret);
 	return 0;
 }
 

@@ -56,7 +56,7 @@ static int stage_all(struct qk_store *s, const struct qk_tree *t, int stagefd, s
 		int r;
 
 		staged_name(i, name);
-		if (e->kind == QK_FILE_REGULAR) {
+		if (e->kind == QK_FILE_REGULAR && !e->twin) {
 			r = stage_file(s, e, stagefd, name, err);
 			if (r <= 0)
 				return r;
@@ -125,6 +125,19 @@ static int parent_of(struct parent *p, const char *path, struct qk_err *err)
 	return fd;
 }
 
+/* Gives the file at twin (relative to the root) a further name in the directory. */
+static int link_twin(const char *twin, int rootfd, int to, const char *name, const char *path, struct qk_err *err)
+{
+	qk_autofree char *dir = qk_strndup(twin, qk_path_dirlen(twin));
+	qk_autofd int from = qk_open_beneath(rootfd, *dir ? dir : ".", O_PATH | O_DIRECTORY, 0);
+
+	if (from < 0)
+		return qk_fail(err, -from, "restore '%s': directory '%s'", path, dir);
+	if (linkat(from, qk_path_base(twin), to, name, 0))
+		return qk_fail(err, errno, "restore '%s' as a name of '%s'", path, twin);
+	return 0;
+}
+
 static int place(
 	const struct qk_treeent *e, size_t i, int stagefd, struct parent *p, struct qk_err *err)
 {
@@ -143,6 +156,8 @@ static int place(
 			return 0;
 		return qk_fail(err, errno, "restore directory '%s'", e->path);
 	}
+	if (e->twin)
+		return link_twin(e->twin, p->rootfd, dir, base, e->path, err);
 	staged_name(i, name);
 	if (renameat(stagefd, name, dir, base))
 		return qk_fail(err, errno, "restore '%s'", e->path);
@@ -209,6 +224,10 @@ int qk_restore(struct qk_store *s, const struct qk_digest *key, const struct qk_
 		if (!qk_outputs_match(o, e->tree.v[i].path))
 			return qk_fail(err, -EBADMSG, "stored '%s' is no output of the task",
 				e->tree.v[i].path);
+	for (size_t i = 0; i < e->tree.n; i++)
+		if (e->tree.v[i].twin && !qk_tree_twin(&e->tree, &e->tree.v[i]))
+			return qk_fail(err, -EBADMSG, "stored '%s' is a name of '%s', which is none of the outputs",
+				e->tree.v[i].path, e->tree.v[i].twin);
 	stagefd = open(stage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (stagefd < 0)
 		return qk_fail(err, errno, "open '%s'", stage);
@@ -229,6 +248,7 @@ int qk_restore(struct qk_store *s, const struct qk_digest *key, const struct qk_
 enum plan {
 	PLAN_STAGED = 's', /* to be renamed into place */
 	PLAN_THERE = 't',  /* stands there as stored: gets a new time */
+	PLAN_TWIN = 'l',   /* a further name of a file that stands there by then */
 	PLAN_MADE = 'm',   /* a directory made by us: gets its mode when all is in it */
 	PLAN_NOTHING = '-',
 };
@@ -250,13 +270,31 @@ static void change_name(size_t i, char ret[STAGED_NAME])
 	snprintf(ret, STAGED_NAME, "put-%d-%zu", (int)getpid(), i);
 }
 
+/* The twin is of the same tree, or an earlier line left it and it stands there as it was then. */
+static bool has_twin(const struct qk_tree *t, const struct qk_treeent *e, struct qk_filehash *f)
+{
+	struct qk_filestate now;
+	struct stat st;
+
+	if (!e->twin || qk_tree_twin(t, e))
+		return e->twin != NULL;
+	return !fstatat(qk_filehash_rootfd(f), e->twin, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+	       (st.st_mode & 07777) == e->mode && !qk_filehash_get(f, e->twin, 0, &now, NULL) &&
+	       qk_digest_eq(&now.content, &e->content);
+}
+
 /* 1, 0 if the store has not got a file, or error. */
-static int stage_change(struct qk_store *s, const struct qk_treeent *e, size_t i, int stagefd,
+static int stage_change(struct qk_store *s, const struct qk_tree *t, size_t i, int stagefd,
 	struct qk_filehash *f, char *plan, struct qk_err *err)
 {
+	const struct qk_treeent *e = &t->v[i];
 	char name[STAGED_NAME];
 
 	*plan = PLAN_NOTHING;
+	if (has_twin(t, e, f)) {
+		*plan = PLAN_TWIN;
+		return 1;
+	}
 	if (stands_there(e, f)) {
 		*plan = PLAN_THERE;
 		return 1;
@@ -294,9 +332,18 @@ static int put_change(const struct qk_treeent *e, size_t i, int stagefd, struct 
 			       ? qk_fail(err, errno, "restore '%s': its time", e->path)
 			       : 0;
 	change_name(i, name);
+	if (*plan == PLAN_TWIN) {
+		int r = link_twin(e->twin, p->rootfd, stagefd, name, e->path, err);
+
+		if (r)
+			return r;
+		*plan = PLAN_STAGED;
+	}
 	if (renameat(stagefd, name, dir, base))
 		return qk_fail(err, errno, "restore '%s'", e->path);
-	*plan = PLAN_NOTHING;
+	/* a name of the file that stood there already is left behind by that */
+	if (!e->twin)
+		*plan = PLAN_NOTHING;
 	return 0;
 }
 
@@ -331,7 +378,7 @@ int qk_restore_changes(struct qk_store *s, const struct qk_digest *key, const st
 	if (stagefd < 0)
 		return qk_fail(err, errno, "open '%s'", stage);
 	for (size_t i = 0; i < e->tree.n && r > 0; i++)
-		r = stage_change(s, &e->tree.v[i], i, stagefd, f, &plan[i], err);
+		r = stage_change(s, &e->tree, i, stagefd, f, &plan[i], err);
 	if (!r)
 		qk_store_remove(s, key);
 	if (r > 0) {

@@ -284,7 +284,7 @@ int qk_store_put(struct qk_store *s, const struct qk_digest *key, const struct q
 	tree = shallow(&e->tree);
 	r = 0;
 	for (size_t i = 0; i < tree.n && !r; i++)
-		if (tree.v[i].kind == QK_FILE_REGULAR)
+		if (tree.v[i].kind == QK_FILE_REGULAR && !qk_tree_twin(&tree, &tree.v[i]))
 			r = put_file(s, rootfd, &tree.v[i], &inlined, &added, err);
 	if (!r)
 		r = put_entry(s, key, e, &tree, &added, err);
@@ -486,7 +486,8 @@ int qk_store_blobs(
 		return r;
 	*ret = qk_alloc((e.tree.n + 1) * sizeof(**ret));
 	for (size_t i = 0; i < e.tree.n; i++)
-		if (e.tree.v[i].kind == QK_FILE_REGULAR && !e.tree.v[i].data)
+		if (e.tree.v[i].kind == QK_FILE_REGULAR && !e.tree.v[i].data &&
+			!qk_tree_twin(&e.tree, &e.tree.v[i]))
 			(*ret)[n++] = e.tree.v[i].content;
 	if (output_size)
 		(*ret)[n++] = blob;

@@ -95,6 +95,8 @@ void qk_taskstate_exact(const struct qk_tree *t, struct qk_digest *ret)
 		qk_hasher_add(&h, head, sizeof(head));
 		if (e->kind == QK_FILE_LINK)
 			qk_hasher_field(&h, e->link, strlen(e->link));
+		if (e->twin)
+			qk_hasher_field(&h, e->twin, strlen(e->twin));
 		if (e->kind == QK_FILE_REGULAR)
 			qk_hasher_add(&h, e->content.b, QK_DIGEST_SIZE);
 	}

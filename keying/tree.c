@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/record.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,6 +16,7 @@ enum tag {
 	TAG_LINK,
 	TAG_CONTENT,
 	TAG_DATA,
+	TAG_TWIN,
 };
 
 void qk_tree_release(struct qk_tree *t)
@@ -23,6 +25,7 @@ void qk_tree_release(struct qk_tree *t)
 		free(t->v[i].path);
 		free(t->v[i].link);
 		free(t->v[i].data);
+		free(t->v[i].twin);
 	}
 	free(t->v);
 	*t = (struct qk_tree){ 0 };
@@ -74,6 +77,7 @@ void qk_tree_uniq(struct qk_tree *t)
 			free(t->v[i].path);
 			free(t->v[i].link);
 			free(t->v[i].data);
+			free(t->v[i].twin);
 		} else {
 			t->v[n++] = t->v[i];
 		}
@@ -99,6 +103,51 @@ const struct qk_treeent *qk_tree_find(const struct qk_tree *t, const char *path)
 	return NULL;
 }
 
+static bool same_file(const struct qk_treeent *a, const struct qk_treeent *b)
+{
+	return a->ino == b->ino && a->dev == b->dev;
+}
+
+static int by_file(const void *a, const void *b)
+{
+	const struct qk_treeent *x = *(struct qk_treeent *const *)a, *y = *(struct qk_treeent *const *)b;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	if (x->ino != y->ino)
+		return x->ino < y->ino ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+void qk_tree_pair(struct qk_tree *t)
+{
+	QK_VEC(struct qk_treeent *) linked = { 0 };
+	size_t first = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i].ino && t->v[i].kind == QK_FILE_REGULAR)
+			qk_vec_push(&linked, &t->v[i]);
+	if (linked.n)
+		qsort(linked.v, linked.n, sizeof(*linked.v), by_file);
+	for (size_t i = 1; i < linked.n; i++) {
+		if (!same_file(linked.v[i], linked.v[first]))
+			first = i;
+		else if (!linked.v[i]->twin)
+			linked.v[i]->twin = qk_strdup(linked.v[first]->path);
+	}
+	qk_vec_release(&linked);
+}
+
+const struct qk_treeent *qk_tree_twin(const struct qk_tree *t, const struct qk_treeent *e)
+{
+	return e->twin ? qk_tree_find(t, e->twin) : NULL;
+}
+
+static bool same_twin(const struct qk_treeent *a, const struct qk_treeent *b)
+{
+	return a->twin && b->twin ? !strcmp(a->twin, b->twin) : a->twin == b->twin;
+}
+
 bool qk_tree_equal(const struct qk_tree *a, const struct qk_tree *b)
 {
 	if (a->n != b->n)
@@ -111,7 +160,8 @@ bool qk_tree_equal(const struct qk_tree *a, const struct qk_tree *b)
 		if (x->kind == QK_FILE_LINK && strcmp(x->link, y->link))
 			return false;
 		if (x->kind == QK_FILE_REGULAR &&
-			(x->size != y->size || !qk_digest_eq(&x->content, &y->content)))
+			(x->size != y->size || !qk_digest_eq(&x->content, &y->content) ||
+				!same_twin(x, y)))
 			return false;
 	}
 	return true;
@@ -153,6 +203,8 @@ void qk_tree_write(const struct qk_tree *t, struct qk_buf *out)
 		qk_record_put(out, TAG_CONTENT, e->content.b, QK_DIGEST_SIZE);
 		if (e->data)
 			qk_record_put(out, TAG_DATA, e->data, e->size);
+		if (e->twin)
+			qk_record_putstr(out, TAG_TWIN, e->twin);
 	}
 }
 
@@ -168,7 +220,7 @@ int qk_tree_read(struct qk_tree *t, const struct qk_field *f)
 		qk_tree_add(t, path);
 		return 0;
 	}
-	if (f->tag > TAG_DATA)
+	if (f->tag > TAG_TWIN)
 		return 0;
 	if (!e)
 		return -EBADMSG;
@@ -180,6 +232,11 @@ int qk_tree_read(struct qk_tree *t, const struct qk_field *f)
 		if (e->link || memchr(f->p, '\0', f->n))
 			return -EBADMSG;
 		e->link = qk_strndup(f->p, f->n);
+		break;
+	case TAG_TWIN:
+		if (e->twin || memchr(f->p, '\0', f->n))
+			return -EBADMSG;
+		e->twin = qk_strndup(f->p, f->n);
 		break;
 	case TAG_CONTENT:
 		if (f->n != QK_DIGEST_SIZE)
@@ -208,6 +265,19 @@ static bool is_clean(const char *path)
 	return !strcmp(b.s + 1, path) && strcmp(path, "..") && strncmp(path, "../", 3);
 }
 
+/* Either outside the tree, or before it, and the same file in all. */
+static bool twin_fits(const struct qk_tree *t, const struct qk_treeent *e)
+{
+	const struct qk_treeent *twin = qk_tree_twin(t, e);
+
+	if (!e->twin)
+		return true;
+	if (e->kind != QK_FILE_REGULAR || !is_clean(e->twin))
+		return false;
+	return !twin || (twin < e && twin->kind == QK_FILE_REGULAR && !twin->twin && twin->mode == e->mode &&
+				twin->size == e->size && qk_digest_eq(&twin->content, &e->content));
+}
+
 int qk_tree_check(const struct qk_tree *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
@@ -217,7 +287,7 @@ int qk_tree_check(const struct qk_tree *t)
 			return -EBADMSG;
 		if (e->kind != QK_FILE_REGULAR && e->kind != QK_FILE_LINK && e->kind != QK_FILE_DIR)
 			return -EBADMSG;
-		if ((e->kind == QK_FILE_LINK) != !!e->link)
+		if ((e->kind == QK_FILE_LINK) != !!e->link || !twin_fits(t, e))
 			return -EBADMSG;
 		/* In tree order whatever lies below a path follows it at once. */
 		if (before && before->kind != QK_FILE_DIR && qk_path_under(e->path, before->path))

@@ -21,6 +21,8 @@ struct qk_treeent {
 	char *link;               /* text of a link, else NULL */
 	struct qk_digest content; /* of a regular file's bytes, once it was asked for */
 	char *data;               /* a small file's bytes, if they came with the tree; else NULL */
+	char *twin; /* of a regular file: the path that is another name of it (hard link); else NULL */
+	uint64_t dev, ino; /* of a file listed with several names; else 0 */
 };
 
 struct qk_tree {
@@ -36,11 +38,18 @@ struct qk_treeent *qk_tree_add(struct qk_tree *t, const char *path);
 void qk_tree_sort(struct qk_tree *t);
 /* Drops repeated paths of a sorted tree. */
 void qk_tree_uniq(struct qk_tree *t);
+/*
+ * Finds the twins of a sorted tree by dev and ino: each further name of a file gets the path of the
+ * first, which has none.
+ */
+void qk_tree_pair(struct qk_tree *t);
+/* The entry of e's twin, if that is in the tree: it comes before e, and is the same file. */
+const struct qk_treeent *qk_tree_twin(const struct qk_tree *t, const struct qk_treeent *e);
 /* strcmp with '/' before every other byte: the order of a tree. */
 int qk_tree_compare(const char *a, const char *b);
 const struct qk_treeent *qk_tree_find(const struct qk_tree *t, const char *path);
 
-/* True if both hold the same paths with the same kinds, modes, texts and bytes. */
+/* True if both hold the same paths with the same kinds, modes, texts, bytes and twins. */
 bool qk_tree_equal(const struct qk_tree *a, const struct qk_tree *b);
 
 /*
@@ -50,7 +59,7 @@ bool qk_tree_equal(const struct qk_tree *a, const struct qk_tree *b);
 void qk_tree_digest(const struct qk_tree *t, struct qk_digest *ret);
 
 /*
- * Fields of one record: per entry PATH, then KIND, MODE, SIZE, LINK, CONTENT, DATA as they apply
+ * Fields of one record: per entry PATH, then KIND, MODE, SIZE, LINK, CONTENT, DATA, TWIN as they apply
  * (tags in tree.c, 1 to 15). _read takes tags it knows from the fields of a record and checks what
  * it gets: clean relative paths in order, nothing below what is no directory. 0 or -EBADMSG.
  */

@@ -474,6 +474,8 @@ void qk_recorded_read(struct qk_recorded *ret, const struct qk_request *r, const
 		else if (counts_as_read(&rd, e->path))
 			look(&rd, e, false);
 	}
+	for (size_t i = 0; i < before->v.n; i++)
+		qk_strv_push(&ret->outputs, before->v.v[i].path);
 	qk_strv_sort(&ret->gone);
 	release(&rd);
 }
@@ -518,7 +520,20 @@ void qk_recorded_release(struct qk_recorded *rec)
 	qk_strv_release(&rec->left);
 	qk_strv_release(&rec->gone);
 	qk_strv_release(&rec->strays);
+	qk_strv_release(&rec->outputs);
 	free(rec->unfit);
+}
+
+/* A name that an earlier line gave the same file. */
+static void find_former_twin(const struct qk_recorded *rec, int rootfd, const struct qk_tree *t, struct qk_treeent *e)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < rec->outputs.n && !e->twin; i++)
+		if (!qk_tree_find(t, rec->outputs.v[i]) &&
+			!fstatat(rootfd, rec->outputs.v[i], &st, AT_SYMLINK_NOFOLLOW) &&
+			(uint64_t)st.st_dev == e->dev && (uint64_t)st.st_ino == e->ino)
+			e->twin = qk_strdup(rec->outputs.v[i]);
 }
 
 int qk_recorded_tree(const struct qk_recorded *rec, struct qk_filehash *files, struct qk_tree *ret,
@@ -539,6 +554,10 @@ int qk_recorded_tree(const struct qk_recorded *rec, struct qk_filehash *files, s
 		if (S_ISREG(st.st_mode)) {
 			e->kind = QK_FILE_REGULAR;
 			e->size = (uint64_t)st.st_size;
+			if (st.st_nlink > 1) {
+				e->dev = (uint64_t)st.st_dev;
+				e->ino = (uint64_t)st.st_ino;
+			}
 		} else if (S_ISDIR(st.st_mode)) {
 			e->kind = QK_FILE_DIR;
 		} else if (S_ISLNK(st.st_mode)) {
@@ -553,5 +572,9 @@ int qk_recorded_tree(const struct qk_recorded *rec, struct qk_filehash *files, s
 	}
 	qk_tree_sort(ret);
 	qk_tree_uniq(ret);
+	qk_tree_pair(ret);
+	for (size_t i = 0; i < ret->n; i++)
+		if (ret->v[i].ino && !ret->v[i].twin)
+			find_former_twin(rec, rootfd, ret, &ret->v[i]);
 	return qk_outputs_digests(ret, files, 0, err);
 }

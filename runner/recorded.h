@@ -33,6 +33,7 @@ struct qk_recorded {
 	struct qk_strv left;   /* what it made or changed and is still there; relative, as all here */
 	struct qk_strv gone;   /* was there before, sorted */
 	struct qk_strv strays; /* of left: no outputs */
+	struct qk_strv outputs; /* of the recipe, those looked at before the line ran */
 	char *unfit;           /* why it cannot be stored; NULL = it can */
 	bool moved;            /* that is because of something else that changed while it ran */
 	bool tainted;          /* it left what lines after it may read without that counting */
