@@ -2,6 +2,7 @@
 
 #include "base/fdio.h"
 #include "base/path.h"
+#include "gmk-plugin/afterwards.h"
 #include "gmk-plugin/ask.h"
 #include "gmk-plugin/deep.h"
 #include "gmk-plugin/orphans.h"
@@ -17,9 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of last.json; beyond, only what mends the findings is left. */
-enum { LAST_MAX = 16 << 20, LAST_FINDINGS = 1 << 16 };
-
 static void leave_graph(void)
 {
 	struct qk_graph *g = qk_graph_new();
@@ -30,26 +28,6 @@ static void leave_graph(void)
 	if (qk_graph_write(g, (uint64_t)getpid(), qk_plugin.session.run, &err))
 		fprintf(stderr, "qk: %s\n", err.msg);
 	qk_graph_free(g);
-}
-
-/* What the run found, for `qk fix` and `qk last`: last.json of the state directory, as SANDBOX_REPORT has it. */
-static void leave_last(const struct qk_report *rep)
-{
-	qk_autofree char *path = qk_path_join(qk_plugin.session.state, "last.json");
-	qk_autobuf struct qk_buf json = QK_BUF_INIT;
-	struct qk_err err = QK_ERR_INIT;
-	size_t n = 0;
-
-	for (size_t i = 0; i < rep->tasks.n; i++)
-		n += rep->tasks.v[i].findings.n;
-	if (n <= LAST_FINDINGS)
-		qk_json_report(&json, rep);
-	if (n > LAST_FINDINGS || json.len > LAST_MAX) {
-		qk_buf_reset(&json);
-		qk_json_report_brief(&json, rep);
-	}
-	if (qk_write_file(path, json.s, json.len, 0666, &err))
-		fprintf(stderr, "qk: %s\n", err.msg);
 }
 
 static void write_report(const struct qk_report *rep)
@@ -76,15 +54,6 @@ static void report_nothing(void)
 	s->cwd = cwd;
 	s->recorder_note = s->backend_note = s->fastlane = s->fastlane_note = (char *)"";
 	write_report(&rep);
-}
-
-void qk_summary_register(void)
-{
-	static bool registered;
-
-	if (!registered)
-		atexit(qk_summary_at_exit);
-	registered = true;
 }
 
 static void take_status(const struct qk_taskstatus *s, void *statuses)
@@ -124,7 +93,7 @@ static void report_statuses(const struct qk_taskstatuses *l, const struct qk_rep
 	}
 }
 
-static void report_findings(const struct qk_report *rep)
+static void report_findings(const struct qk_report *rep, struct qk_buf *found)
 {
 	qk_autobuf struct qk_buf text = QK_BUF_INIT;
 
@@ -134,19 +103,21 @@ static void report_findings(const struct qk_report *rep)
 	if (text.len)
 		(void)qk_write_all(STDERR_FILENO, text.s, text.len);
 	if (qk_plugin.session.mode != QK_MODE_OFF || qk_plugin.held.run)
-		leave_last(rep);
+		qk_afterwards_found(rep, found);
 	if (qk_plugin.knobs.report)
 		write_report(rep);
 }
 
-void qk_summary_at_exit(void)
+static void at_exit(int status, void *unused)
 {
+	qk_autobuf struct qk_buf found = QK_BUF_INIT;
 	struct qk_taskstatuses statuses = { 0 };
 	struct qk_report rep;
 	bool audited = qk_plugin.started &&
 		(qk_plugin.session.mode != QK_MODE_OFF || qk_plugin.held.run);
 	bool reported = audited || (qk_plugin.started && qk_plugin.session.caching);
 
+	(void)unused;
 	if (qk_plugin.knobs.why) {
 		qk_ask_end();
 		return;
@@ -164,16 +135,28 @@ void qk_summary_at_exit(void)
 			/* a run that holds but those with grants of their own is told of as theirs */
 			qk_report_read(&rep, qk_plugin.held.run ? &qk_plugin.held : &qk_plugin.session,
 				qk_taskpart ? qk_taskpart->places : NULL);
-			report_findings(&rep);
+			report_findings(&rep, &found);
 		} else {
 			report_nothing();
 		}
 		if (qk_taskpart)
 			report_statuses(&statuses, audited ? &rep : NULL);
+		qk_afterwards_keep(&statuses, reported ? &rep : NULL, &found, status);
 		if (reported)
 			qk_report_release(&rep);
 		if (qk_plugin.started)
 			qk_rundir_remove(qk_plugin.session.run);
 	}
 	qk_taskstatuses_release(&statuses);
+}
+
+void qk_summary_register(void)
+{
+	static bool registered;
+
+	if (!registered) {
+		qk_afterwards_begin();
+		on_exit(at_exit, NULL);
+	}
+	registered = true;
 }

@@ -5,9 +5,7 @@
 #ifndef QK_GMK_PLUGIN_SUMMARY_H
 #define QK_GMK_PLUGIN_SUMMARY_H
 
-void qk_summary_at_exit(void);
-
-/* Has it called at the end of this make. */
+/* Has all that done at the end of this make. */
 void qk_summary_register(void);
 
 #endif

@@ -22,22 +22,6 @@ static const struct qk_json *without(struct qk_arena *a, const struct qk_json *v
 	return qk_json_new_object(a, v, members, n);
 }
 
-static const struct qk_json *with(
-	struct qk_arena *a, const struct qk_json *v, const char *key, const struct qk_json *value)
-{
-	qk_autofree struct qk_json_member *members = qk_alloc((v->n + 1) * sizeof(*members));
-	uint32_t i = 0;
-
-	memcpy(members, v->members, v->n * sizeof(*members));
-	while (i < v->n && strcmp(members[i].key, key))
-		i++;
-	members[i].key = key;
-	members[i].value = value;
-	members[i].line = value->line;
-	members[i].column = value->column;
-	return qk_json_new_object(a, v, members, i < v->n ? v->n : v->n + 1);
-}
-
 static int filter_matches(struct qk_workspace *ws, const struct qk_project *project,
 	const char *executor, const struct qk_json *entry, bool *ret, struct qk_err *err)
 {
@@ -144,7 +128,7 @@ int qk_defaults_apply(struct qk_workspace *ws, const struct qk_project *project,
 	const struct qk_json *target, const struct qk_json **ret, struct qk_err *err)
 {
 	struct qk_arena *a = &ws->arena;
-	const struct qk_json *defaults, *options;
+	const struct qk_json *defaults;
 	const char *executor = NULL;
 	int r = qk_json_get_string(target, "executor", &executor, err);
 
@@ -154,17 +138,9 @@ int qk_defaults_apply(struct qk_workspace *ws, const struct qk_project *project,
 	r = find(ws, project, name, executor, &defaults, err);
 	if (r || !defaults)
 		return r;
-	options = qk_json_get(defaults, "options");
-	if (!qk_merge_compatible(defaults, target)) {
-		const struct qk_json *other = qk_json_get(defaults, "executor");
-
-		if (!executor || !qk_json_is(other, executor))
-			return 0;
-		/* Of the same executor but another command: the rest of it still applies. */
-		options = without(a, without(a, options, "command"), "commands");
-		options = without(a, options, "script");
-		defaults = with(a, defaults, "options", options);
-	}
-	*ret = qk_merge_target(a, defaults, target, false);
+	/* as Nx 23: defaults that name another command are those of another target (22 asked before it
+	   took "command" for an executor) */
+	if (qk_merge_compatible(defaults, target))
+		*ret = qk_merge_target(a, defaults, target, false);
 	return 0;
 }

@@ -76,6 +76,12 @@ static void write_one(struct qk_buf *b, const struct qk_taskstatus *s)
 	qk_record_end(b, begin);
 }
 
+void qk_taskstatuses_put(struct qk_buf *out, const struct qk_taskstatuses *l)
+{
+	for (size_t i = 0; i < l->v.n; i++)
+		write_one(out, &l->v.v[i]);
+}
+
 int qk_taskstatuses_append(const struct qk_taskstatuses *l, const char *run, struct qk_err *err)
 {
 	qk_autofree char *path = qk_asprintf("%s/statuses", run);
@@ -84,23 +90,18 @@ int qk_taskstatuses_append(const struct qk_taskstatuses *l, const char *run, str
 
 	if (fd < 0)
 		return qk_fail(err, errno, "open '%s'", path);
-	for (size_t i = 0; i < l->v.n; i++)
-		write_one(&b, &l->v.v[i]);
+	qk_taskstatuses_put(&b, l);
 	if (write(fd, b.s, b.len) != (ssize_t)b.len)
 		return qk_fail(err, errno ? errno : ENOSPC, "write '%s'", path);
 	return 0;
 }
 
-void qk_taskstatuses_read(struct qk_taskstatuses *l, const char *run)
+void qk_taskstatuses_take(struct qk_taskstatuses *l, const char *p, size_t n)
 {
-	qk_autofree char *path = qk_asprintf("%s/statuses", run);
-	qk_autobuf struct qk_buf b = QK_BUF_INIT;
 	struct qk_record rec;
 	size_t pos = 0;
 
-	if (qk_read_file(AT_FDCWD, path, STATUSES_MAX, &b, NULL))
-		return;
-	while (qk_record_next(b.s, b.len, &pos, &rec) > 0) {
+	while (qk_record_next(p, n, &pos, &rec) > 0) {
 		struct qk_taskstatus s = { 0 };
 		struct qk_field f;
 
@@ -124,6 +125,15 @@ void qk_taskstatuses_read(struct qk_taskstatuses *l, const char *run)
 		if (s.id && s.status <= QK_STATUS_NOTHING)
 			qk_vec_push(&l->v, s);
 	}
+}
+
+void qk_taskstatuses_read(struct qk_taskstatuses *l, const char *run)
+{
+	qk_autofree char *path = qk_asprintf("%s/statuses", run);
+	qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+	if (!qk_read_file(AT_FDCWD, path, STATUSES_MAX, &b, NULL))
+		qk_taskstatuses_take(l, b.s, b.len);
 }
 
 static void add_count(struct qk_buf *out, size_t n, const char *what, const char **sep)

@@ -45,6 +45,10 @@ struct qk_taskstatuses {
 void qk_taskstatuses_add(struct qk_taskstatuses *l, const struct qk_taskstatus *s); /* copies */
 void qk_taskstatuses_release(struct qk_taskstatuses *l);
 
+/* The records of the list, and back: a damaged record ends it. */
+void qk_taskstatuses_put(struct qk_buf *out, const struct qk_taskstatuses *l);
+void qk_taskstatuses_take(struct qk_taskstatuses *l, const char *p, size_t n);
+
 /* Appends all of the list to the run's file with one write. */
 int qk_taskstatuses_append(const struct qk_taskstatuses *l, const char *run, struct qk_err *err);
 /* Adds what the run's file holds; a missing file is an empty one, a damaged record ends it. */

@@ -71,10 +71,26 @@ const fields = ['dependsOn', 'inputs', 'outputs', 'cache', 'options', 'configura
 	'defaultConfiguration', 'continuous', 'parallelism'];
 const unsaid = { parallelism: true, configurations: {}, options: {}, cache: false, continuous: false };
 
-function field(target, name) {
-	const value = target[name];
+// Nx fills in tokens as it merges, qk when the task is made.
+function filled(v, project) {
+	if (typeof v === 'string')
+		return v.replaceAll('{projectRoot}', project.data.root)
+			.replaceAll(/\{workspaceRoot\}\/?/g, '').replaceAll('{projectName}', project.name);
+	if (!v || typeof v !== 'object')
+		return v;
+	if (Array.isArray(v))
+		return v.map((x) => filled(x, project));
+	return Object.fromEntries(Object.entries(v).map(([k, x]) => [k, filled(x, project)])
+		.filter(([k, x]) => k !== 'cwd' || !['', '.'].includes(x)));
+}
 
-	return text(value === undefined && name in unsaid ? unsaid[name] : value);
+// As text; a target that has only dependsOn is an nx:noop, in Nx by merging, in qk by how it is run.
+function field(target, name, project) {
+	const value = target[name] === undefined && name in unsaid ? unsaid[name] : target[name];
+
+	if (name === 'executor' && !value)
+		return '"nx:noop"';
+	return text(name === 'options' || name === 'configurations' ? filled(value, project) : value);
 }
 
 const graph = nxGraph(['graph', '--file']).graph || nxGraph(['graph', '--file']);
@@ -89,13 +105,14 @@ sets('project', new Set(nodes.map((n) => `${n.name} at ${n.data.root}`)),
 
 const common = nodes.filter((n) => projects.has(n.name));
 const shown = new Map(common.map((n) => [n.name, qk('show', 'project', n.name)]));
+// nx-release-publish is what Nx adds by itself where @nx/js is installed: its release command is no task.
 const nxTargets = new Set(), qkTargets = new Set(), nxDeps = new Set(), qkDeps = new Set();
 for (const n of common) {
 	const ours = shown.get(n.name);
 
-	for (const [name, t] of Object.entries(n.data.targets || {}))
+	for (const name of Object.keys(n.data.targets || {}).filter((t) => t !== 'nx-release-publish'))
 		nxTargets.add(`${n.name}:${name}`);
-	for (const [name, t] of Object.entries(ours.targets))
+	for (const name of Object.keys(ours.targets))
 		qkTargets.add(`${n.name}:${name}`);
 	for (const d of graph.dependencies[n.name] || [])
 		if (projects.has(d.target) && d.target !== n.name)
@@ -112,11 +129,11 @@ for (const n of common)
 		const ours = shown.get(n.name).targets[name];
 
 		for (const f of ours ? ['executor', ...fields] : []) {
-			if (field(theirs, f) === field(ours, f)) {
+			if (field(theirs, f, n) === field(ours, f, n)) {
 				merged++;
 				continue;
 			}
-			console.log(`field: ${n.name}:${name} ${f}: nx ${field(theirs, f)}, qk ${field(ours, f)}`);
+			console.log(`field: ${n.name}:${name} ${f}: nx ${field(theirs, f, n)}, qk ${field(ours, f, n)}`);
 			count('field', 0, [f], [f]);
 			differences += inferred ? 0 : 1;
 		}

@@ -252,6 +252,7 @@ START_TEST(target_defaults)
 		"{\"filter\":{\"executor\":\"my:lint\"},\"options\":{\"mine\":1}},"
 		"{\"filter\":{\"plugin\":\"@nx/eslint\"},\"inputs\":[\"never\"]}],"
 		"\"cmd\":{\"command\":\"from defaults\",\"cache\":true},"
+		"\"named\":{\"options\":{\"command\":\"d\",\"cwd\":\"x\"}},"
 		"\"noop\":{\"dependsOn\":[\"build\"]}}}");
 	tree_file("p/project.json",
 		"{\"name\":\"p\",\"tags\":[\"x\"],\"targets\":{"
@@ -259,7 +260,7 @@ START_TEST(target_defaults)
 		"\"gen\":{\"executor\":\"my:gen\"},"
 		"\"e2e-ci-1\":{\"command\":\"x\"},\"e2e-1\":{\"command\":\"x\"},"
 		"\"lint\":{\"executor\":\"my:lint\"},"
-		"\"cmd\":{\"command\":\"own\"},\"noop\":{},\"nothing\":{}}}");
+		"\"cmd\":{\"command\":\"own\"},\"named\":{\"command\":\"own\"},\"noop\":{},\"nothing\":{}}}");
 	tree_file("q/project.json",
 		"{\"name\":\"q\",\"targets\":{\"lint\":{\"command\":\"x\"},\"cmd\":{}}}");
 	ws = load();
@@ -275,7 +276,8 @@ START_TEST(target_defaults)
 	check_json(target(ws, "q", "lint")->inputs, "[\"all\"]");
 	check_json(target(ws, "q", "lint")->options, "{\"command\":\"x\"}");
 	check_json(target(ws, "p", "cmd")->options, "{\"command\":\"own\"}");
-	ck_assert(target(ws, "p", "cmd")->cache);
+	ck_assert(!target(ws, "p", "cmd")->cache);
+	check_json(target(ws, "p", "named")->options, "{\"command\":\"own\",\"cwd\":\"x\"}");
 	check_json(target(ws, "q", "cmd")->options, "{\"command\":\"from defaults\"}");
 	ck_assert_str_eq(target(ws, "p", "noop")->executor, "nx:noop");
 	ck_assert_ptr_null(qk_project_target(project(ws, "p"), "nothing"));
