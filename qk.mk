@@ -33,6 +33,17 @@ endif
 qk-why: $(subst :,\:,$(QK_WHY))
 endif
 
+# make qk-doctor, qk-info, qk-last, qk-runs: what the qk program shows. Nothing else is made, so make is
+# left as it is.
+qk.shows := $(filter qk-doctor qk-info qk-last qk-runs,$(MAKECMDGOALS))
+ifneq ($(qk.shows),)
+ifneq ($(filter-out $(qk.shows),$(MAKECMDGOALS)),)
+$(error qk: $(firstword $(qk.shows)) goes without other goals)
+endif
+.PHONY: $(qk.shows)
+qk-doctor qk-info qk-last: ; @$(qk.home)bin/qk $(@:qk-%=%)
+qk-runs: ; @$(qk.home)bin/qk show runs
+else
 load $(qk.home)lib/qk/qk.so
 $(qk-setup $(qk.mk),$(qk.home)libexec/qk/sh)
 
@@ -44,6 +55,7 @@ else
 .qk.after-parse: ; $(qk-after-parse )
 -include .qk.after-parse
 endif
+endif # qk.shows
 
 # Makefiles that ask make for their own name get the answer they would get without us.
 MAKEFILE_LIST := $(qk.list)

@@ -222,6 +222,8 @@ int qk_verb_show(int argc, char **argv)
 		{ "project", show_project, "one project" },
 		{ "target", qk_show_target, "what a task declares, resolved, with its files" },
 		{ "hash", qk_show_hash, "the key of a task and every part of it" },
+		{ "runs", qk_show_runs, "the runs that lie behind" },
+		{ "run", qk_show_run, "one of them, with its tasks" },
 	};
 	const struct qk_option options[] = { { 0 } };
 	const struct qk_usage u = { "show", "WHAT [NAME] [OPTION]...",

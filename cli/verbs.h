@@ -21,6 +21,8 @@ int qk_verb_why(int argc, char **argv);
 /* The parts of qk show that have a file of their own. */
 int qk_show_target(int argc, char **argv);
 int qk_show_hash(int argc, char **argv);
+int qk_show_runs(int argc, char **argv);
+int qk_show_run(int argc, char **argv);
 
 /* Prints "qk: line" for what err holds and returns QK_EXIT_FAILED. */
 int qk_verb_fail(const struct qk_err *err);

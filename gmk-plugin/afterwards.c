@@ -93,8 +93,7 @@ void qk_afterwards_keep(const struct qk_taskstatuses *statuses, const struct qk_
 	if (pretending || !cwd || (!qk_plugin.started && !statuses->v.n))
 		return;
 	state = qk_plugin.started ? qk_strdup(qk_plugin.session.state) : qk_path_join(cwd, ".qk");
-	id = qk_plugin.started ? qk_strdup(qk_path_base(qk_plugin.session.run))
-			       : qk_asprintf("%llu-%d.0", (unsigned long long)begun_ms / 1000, (int)getpid());
+	id = qk_asprintf("%llu-%d", (unsigned long long)begun_ms, (int)getpid());
 	run.id = id;
 	run.cwd = cwd;
 	/* nothing was started, and nothing is there: nothing is to be made */

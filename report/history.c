@@ -27,7 +27,7 @@ enum tag {
 
 static bool is_id(const char *name)
 {
-	return *name && name[strspn(name, "0123456789-.")] == '\0' && *name != '.';
+	return *name && name[strspn(name, "0123456789-")] == '\0';
 }
 
 static int newest_first(const void *a, const void *b)

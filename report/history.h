@@ -4,7 +4,7 @@
  * was not up to date, as in the file `statuses` of the run directory (report/taskstatus.h). It is
  * written whole or not at all; what cannot be read is no run.
  *
- * ID is that of the run directory, SECONDS-PID.N, so that names sort by time.
+ * ID is MILLISECONDS-PID, since 1970, so that names sort by time.
  */
 #ifndef QK_REPORT_HISTORY_H
 #define QK_REPORT_HISTORY_H

@@ -76,7 +76,7 @@ _qk()
 		;;
 	show)
 		if ((${#words[@]} == 3)); then
-			_qk_reply "$cur" projects tasks project target hash --help
+			_qk_reply "$cur" projects tasks project target hash runs run --help
 		elif [[ $cur == -* ]]; then
 			case $part in
 			projects | tasks) _qk_reply "$cur" --projects --target --json --help ;;
@@ -86,6 +86,7 @@ _qk()
 			case $part in
 			project) _qk_reply "$cur" "$(qk show projects 2>/dev/null)" ;;
 			target | hash) _qk_reply "$cur" "$(qk show tasks 2>/dev/null)" ;;
+			run) _qk_reply "$cur" "$(qk show runs 2>/dev/null | sed 's/ .*//')" ;;
 			esac
 		fi
 		;;
