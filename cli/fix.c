@@ -20,8 +20,11 @@ struct fixing {
 	struct qk_err *err;
 };
 
-/* The fields of a target that fixes are for. */
-static const char *const fields[] = { "inputs", "outputs", "dependsOn" };
+/* No field of its own: an input of that form. */
+static const char external[] = "externalDependencies";
+
+/* What of a target fixes are for. */
+static const char *const fields[] = { "inputs", "outputs", "dependsOn", external };
 
 static bool is_wanted(const struct fixing *f, const char *task)
 {
@@ -102,8 +105,9 @@ static size_t base_of(const char *field, const struct qk_json *now, const char *
 	return n;
 }
 
+/* as_form: the values are names of packages, all of them one input. */
 static int edit_field(struct fixing *f, const struct qk_target *t, const char *field,
-	const struct qk_json *values)
+	const struct qk_json *values, bool as_form)
 {
 	const struct qk_json *now = !strcmp(field, "inputs") ? t->inputs
 				    : !strcmp(field, "outputs") ? t->outputs : t->depends_on;
@@ -115,7 +119,15 @@ static int edit_field(struct fixing *f, const struct qk_target *t, const char *f
 	bool own, package;
 	int r = 0;
 
-	for (uint32_t i = 0; i < values->n; i++) {
+	if (as_form) {
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+		qk_buf_addf(&b, "{ \"%s\": ", external);
+		qk_json_write(&b, values, false);
+		qk_buf_addstr(&b, " }");
+		qk_vec_push(&items, qk_arena_strndup(&f->arena, b.s, b.len));
+	}
+	for (uint32_t i = 0; i < values->n && !as_form; i++) {
 		qk_autobuf struct qk_buf b = QK_BUF_INIT;
 
 		if (holds(now, values->items[i]))
@@ -150,7 +162,8 @@ static int fix_task(struct fixing *f, const char *id, const struct qk_json *fix)
 
 		r = qk_json_get_strings(fix, fields[i], &values, f->err);
 		if (!r && values)
-			r = edit_field(f, t, fields[i], values);
+			r = edit_field(f, t, fields[i] == external ? "inputs" : fields[i], values,
+				fields[i] == external);
 	}
 	return r;
 }
@@ -260,11 +273,11 @@ static int fix_target(struct fixing *f, const struct qk_json *fix)
 
 /* --- what is left --- */
 
-/* Findings that count and that nothing mends, on stderr: at most a few lines. */
+/* Findings that nothing mends, on stderr: at most a few lines. */
 static void say_rest(const struct fixing *f)
 {
 	static const char *const counted[] = { "undeclaredReads", "tsconfigReads", "strayWrites", "ordering",
-		"multipleWriters", "leftRunning" };
+		"multipleWriters", "leftRunning", "hoistedPackages" };
 	const struct qk_json *tasks = qk_json_get(f->last, "tasks");
 
 	for (uint32_t i = 0; tasks && i < tasks->n; i++) {
@@ -281,6 +294,7 @@ static void say_rest(const struct fixing *f)
 				if (qk_json_get(list->items[j], "fix"))
 					continue;
 				path = path ? path : qk_json_get(list->items[j], "process");
+				path = path ? path : qk_json_get(list->items[j], "name");
 				first = first ? first : path ? path->s : "?";
 				n++;
 			}

@@ -289,6 +289,7 @@ struct qk_resolved *qk_inputs_task(struct qk_inputs *in, const struct qk_task *t
 	}
 	add_held(&s);
 	add_files(&s);
+	s.ret->external_named = s.external_named;
 	add_installed(&s);
 	qk_inputforms_release(&s);
 	for (size_t i = 0; i < task->n_deps; i++)

@@ -53,6 +53,7 @@ struct qk_input {
 struct qk_resolved {
 	struct qk_parts parts;
 	QK_VEC(struct qk_input) list;
+	bool external_named; /* externalDependencies: in place of what the importers install */
 	const char *uncached; /* why it cannot have a key, or NULL; in parts.arena */
 };
 

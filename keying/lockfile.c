@@ -146,6 +146,21 @@ int qk_lockfile_importers(const struct qk_lockfile *l, const char *const *dirs, 
 	return r;
 }
 
+/* All installed versions of a package; false if there is none. */
+static bool reach_name(struct reach *r, const char *name)
+{
+	size_t n = strlen(name);
+	bool found = false;
+
+	for (struct qk_locknode *s = r->l->snapshots; s; s = s->hh.next) {
+		if (qk_lockfile_name(s->key) != n || memcmp(s->key, name, n))
+			continue;
+		found = true;
+		reach_add(r, s);
+	}
+	return found;
+}
+
 int qk_lockfile_packages(const struct qk_lockfile *l, const char *const *names, size_t n,
 	struct qk_digest *ret, const char **ret_unknown, struct qk_err *err)
 {
@@ -156,19 +171,9 @@ int qk_lockfile_packages(const struct qk_lockfile *l, const char *const *names, 
 	*ret_unknown = NULL;
 	qk_hasher_init(&h);
 	qk_hasher_add(&h, l->settings.b, QK_DIGEST_SIZE);
-	for (size_t i = 0; i < n; i++) {
-		size_t len = strlen(names[i]);
-		bool found = false;
-
-		for (struct qk_locknode *s = l->snapshots; s; s = s->hh.next) {
-			if (qk_lockfile_name(s->key) != len || memcmp(s->key, names[i], len))
-				continue;
-			found = true;
-			reach_add(&reach, s);
-		}
-		if (!found && !*ret_unknown)
+	for (size_t i = 0; i < n; i++)
+		if (!reach_name(&reach, names[i]) && !*ret_unknown)
 			*ret_unknown = names[i];
-	}
 	r = reach_all(&reach, err);
 	reach_fold(&reach, &h);
 	qk_hasher_done(&h, ret);
@@ -177,19 +182,34 @@ int qk_lockfile_packages(const struct qk_lockfile *l, const char *const *names, 
 }
 
 int qk_lockfile_reached(const struct qk_lockfile *l, const char *const *dirs, size_t n,
-	struct qk_strv *ret, struct qk_err *err)
+	const char *const *names, size_t n_names, struct qk_strv *ret_snapshots,
+	struct qk_strv *ret_importers, struct qk_err *err)
 {
 	struct reach reach = { .l = l };
-	int r = reach_importers(&reach, dirs, n, err);
+	int r;
 
+	for (size_t i = 0; i < n_names; i++)
+		reach_name(&reach, names[i]);
+	r = reach_importers(&reach, dirs, n, err);
 	for (size_t i = 0; i < reach.nodes.n && !r; i++) {
-		struct qk_locknode *s;
+		const struct qk_locknode *node = reach.nodes.v[i], *s;
 
-		HASH_FIND_STR(l->snapshots, reach.nodes.v[i]->key, s);
-		if (s == reach.nodes.v[i])
-			qk_strv_push(ret, s->key);
+		HASH_FIND_STR(l->snapshots, node->key, s);
+		qk_strv_push(s == node ? ret_snapshots : ret_importers, node->key);
 	}
-	qk_strv_sort(ret);
+	qk_strv_sort(ret_snapshots);
+	qk_strv_sort(ret_importers);
 	reach_release(&reach);
 	return r;
+}
+
+void qk_lockfile_all(
+	const struct qk_lockfile *l, struct qk_strv *ret_importers, struct qk_strv *ret_snapshots)
+{
+	for (const struct qk_locknode *n = l->importers; n; n = n->hh.next)
+		qk_strv_push(ret_importers, n->key);
+	for (const struct qk_locknode *n = l->snapshots; n; n = n->hh.next)
+		qk_strv_push(ret_snapshots, n->key);
+	qk_strv_sort(ret_importers);
+	qk_strv_sort(ret_snapshots);
 }

@@ -48,11 +48,16 @@ int qk_lockfile_packages(const struct qk_lockfile *l, const char *const *names, 
 	struct qk_digest *ret, const char **ret_unknown, struct qk_err *err);
 
 /*
- * The snapshot keys that the importers reach, sorted: for telling which installed package lies
- * outside a task's key.
+ * What importers and packages by name reach, themselves included, each sorted: keys of snapshots,
+ * and directories of importers. A name that nothing is installed of reaches nothing.
  */
 int qk_lockfile_reached(const struct qk_lockfile *l, const char *const *dirs, size_t n,
-	struct qk_strv *ret, struct qk_err *err);
+	const char *const *names, size_t n_names, struct qk_strv *ret_snapshots,
+	struct qk_strv *ret_importers, struct qk_err *err);
+
+/* Every importer's directory, and every snapshot's key, sorted. */
+void qk_lockfile_all(
+	const struct qk_lockfile *l, struct qk_strv *ret_importers, struct qk_strv *ret_snapshots);
 
 /* The name part of a snapshot key: "@x/y" of "@x/y@1.0.0(z@2.0.0)". Length. */
 size_t qk_lockfile_name(const char *key);

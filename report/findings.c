@@ -223,6 +223,27 @@ static bool judge_ordering(struct judging *jd, struct qk_report_task *to, const 
 	return found;
 }
 
+/* Who reads a package's package.json reads the package. */
+static void judge_package(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
+	const char *path)
+{
+	autocleared struct mending m = MENDING_INIT;
+	bool hoisted = false;
+	const char *name;
+
+	if (!jd->known || !t->req.task || t->req.mode != QK_MODE_AUDIT)
+		return;
+	name = jd->known->package(t->req.target, path, &hoisted);
+	if (!name)
+		return;
+	if (!hoisted) {
+		qk_buf_addstr(&m.value, name);
+		set_field(&m, t, "externalDependencies");
+	}
+	add(jd, to, hoisted ? QK_KIND_HOISTED : QK_KIND_PACKAGE,
+		qk_arena_strdup(&jd->rep->arena, name), NULL, 0, &m);
+}
+
 static void judge_read(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	const struct qk_trace_entry *e, const struct qk_judged *j)
 {
@@ -234,6 +255,8 @@ static void judge_read(struct judging *jd, struct qk_report_task *to, const stru
 		return; /* a link of its own making */
 	if (e->flags & QK_T_READ && judge_ordering(jd, to, t, e))
 		return;
+	if (j->read.reason == QK_BY_MODULES)
+		judge_package(jd, to, t, e->path);
 	if (j->read.answer == QK_ALLOWED)
 		return;
 	if (t->req.mode == QK_MODE_ENFORCE && (kind == QK_KIND_MANIFEST || kind == QK_KIND_TOOLCHAIN))

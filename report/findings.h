@@ -74,6 +74,11 @@ struct qk_report_places {
 	bool (*manifest)(const char *path);
 	/* Another task that the path is an output of; else NULL. */
 	const char *(*maker)(const char *task, const char *path);
+	/*
+	 * The installed package that the path is the package.json of, if the task's key does not hold
+	 * it; else NULL. *ret_hoisted: nothing that its importers install depends on it.
+	 */
+	const char *(*package)(const char *task, const char *path, bool *ret_hoisted);
 	/* True if an input can select the path: it is not ignored by Git, say. */
 	bool (*selectable)(const char *path);
 };

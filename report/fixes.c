@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const char *const qk_fixes_fields[] = { "inputs", "outputs", "dependsOn", NULL };
+const char *const qk_fixes_fields[] = { "inputs", "outputs", "dependsOn", "externalDependencies", NULL };
 
 void qk_fixes_values(struct qk_strv *out, const struct qk_report_task *t, size_t from, size_t to,
 	const char *field, bool shared, size_t most)

@@ -59,7 +59,10 @@ static void finding(struct qk_buf *out, const struct qk_finding *f)
 		return;
 	}
 	qk_buf_addstr(out, "{ ");
-	member(out, f->kind == QK_KIND_LEFT ? "process" : "path", f->path);
+	member(out,
+		f->kind == QK_KIND_LEFT ? "process"
+		: f->kind == QK_KIND_PACKAGE || f->kind == QK_KIND_HOISTED ? "name" : "path",
+		f->path);
 	if (f->kind == QK_KIND_ORDERING) {
 		qk_buf_addstr(out, ", ");
 		member(out, "madeBy", f->others[0]);
@@ -218,8 +221,8 @@ static void task_fixes(struct qk_buf *out, const struct qk_report_task *t, const
 	const char *sep = "\n";
 	size_t n = 0;
 
-	while (n < t->findings.n && qk_kinds[t->findings.v[n].kind].beyond)
-		n++; /* in the order of kinds, those that count come first */
+	while (n < t->findings.n && qk_kinds[t->findings.v[n].kind].listed)
+		n++; /* in the order of kinds, those that are to be mended come first */
 	for (const char *const *field = qk_fixes_fields; *field; field++) {
 		qk_autostrv struct qk_strv values = { 0 };
 

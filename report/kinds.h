@@ -18,6 +18,8 @@ enum qk_kind {
 	QK_KIND_WRITE,     /* written outside the outputs */
 	QK_KIND_WRITERS,   /* written by another recipe of the run too */
 	QK_KIND_LEFT,      /* processes left running */
+	QK_KIND_PACKAGE,   /* installed, and not in the key; the path is its name */
+	QK_KIND_HOISTED,   /* the same, and nothing the task's importers install depends on it */
 	QK_KIND_GIT_WRITE, /* written in .git */
 	QK_KIND_UNKEYED,   /* .git and dotenv files read */
 	QK_KIND_MANIFEST,

@@ -16,7 +16,8 @@ struct path {
 
 static bool can_be_shared(enum qk_kind kind)
 {
-	return kind == QK_KIND_READ || kind == QK_KIND_GRANTED || kind == QK_KIND_WRITE;
+	return kind == QK_KIND_READ || kind == QK_KIND_GRANTED || kind == QK_KIND_WRITE ||
+	       kind == QK_KIND_PACKAGE || kind == QK_KIND_HOISTED;
 }
 
 /* "a.o: x.h" and "b.o: x.h" as "a.o b.o: x.h"; NULL if their right sides differ. */

@@ -183,6 +183,9 @@ static void print_top(struct qk_buf *out, const struct qk_report *rep)
 			"read by many tasks, likely by the tools their commands start through" },
 		{ QK_KIND_GRANTED, "read by many tasks, a prerequisite of none of them (QK_ALLOW_READ)", NULL },
 		{ QK_KIND_WRITE, "written by many tasks, an output of none of them", NULL },
+		{ QK_KIND_PACKAGE, "installed packages read by many tasks, in the key of none of them",
+			NULL },
+		{ QK_KIND_HOISTED, "installed packages found by hoisting by many tasks", NULL },
 	};
 
 	bool workspace = is_workspace(rep);
@@ -404,7 +407,7 @@ void qk_text_summary(struct qk_buf *out, const struct qk_report *rep)
 	print_count(out, rep, QK_KIND_MANIFEST, "package.json of workspace packages");
 	print_top(out, rep);
 	for (size_t i = 0; i < rep->tasks.n; i++)
-		if (qk_report_went_beyond(&rep->tasks.v[i]))
+		if (rep->tasks.v[i].standing == QK_AUDITED || qk_report_went_beyond(&rep->tasks.v[i]))
 			print_task(out, rep, &rep->tasks.v[i]);
 	print_shared(out, rep, QK_KIND_TOOLCHAIN, "toolchain configuration read:");
 	print_shared(out, rep, QK_KIND_UNKEYED, workspace ? "read, which the sandbox allows, but not in their keys:"

@@ -55,3 +55,11 @@ struct qk_resolved *qk_model_inputs(struct qk_ruletask *t)
 			m->ws, t->of->graph, &m->tracked, m->host->root, m->args);
 	return qk_inputs_task(t->of->inputs, t->task);
 }
+
+struct qk_packages *qk_model_packages(struct qk_ruletask *t)
+{
+	if (!t->of->packages_known && qk_model_inputs(t))
+		t->of->packages = qk_packages_new(t->of->inputs);
+	t->of->packages_known = true;
+	return t->of->packages;
+}

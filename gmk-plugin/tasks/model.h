@@ -10,6 +10,7 @@
 #include "gmk-plugin/taskpart.h"
 #include "keying/filehash.h"
 #include "keying/inputs.h"
+#include "keying/packages.h"
 #include "keying/taskgraph.h"
 #include "keying/taskstate.h"
 #include "keying/tracked.h"
@@ -22,6 +23,8 @@
 struct qk_planned {
 	struct qk_taskgraph *graph;
 	struct qk_inputs *inputs; /* NULL until asked for */
+	struct qk_packages *packages; /* NULL until asked for, or where there is nothing to tell of */
+	bool packages_known;
 };
 
 enum qk_decision {
@@ -79,5 +82,8 @@ void qk_model_open_hash(void);
 
 /* The inputs of the task, resolved. NULL: they cannot be told (qk_model.tracked_problem). */
 struct qk_resolved *qk_model_inputs(struct qk_ruletask *t);
+
+/* What is installed, if that can be told; else NULL. */
+struct qk_packages *qk_model_packages(struct qk_ruletask *t);
 
 #endif

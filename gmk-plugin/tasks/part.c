@@ -158,6 +158,19 @@ static const char *maker(const char *id, const char *path)
 	return by ? by->id : NULL;
 }
 
+static const char *package(const char *id, const char *path, bool *ret_hoisted)
+{
+	const char *below = qk_path_below(path, qk_model.host->root);
+	struct qk_ruletask *t = qk_model_task(id);
+	struct qk_packages *packages = t && below ? qk_model_packages(t) : NULL;
+	qk_autostrv struct qk_strv ignored = { 0 };
+
+	if (!packages)
+		return NULL;
+	qk_taskpolicy_ignored_globs(&ignored, t->task);
+	return qk_packages_unkeyed(packages, t->task, &ignored, below, ret_hoisted);
+}
+
 /* True if an input can select the path, as none can what Git ignores. */
 static bool selectable(const char *path)
 {
@@ -170,6 +183,7 @@ static bool selectable(const char *path)
 static const struct qk_report_places places = { .dependency = dependency,
 	.manifest = manifest,
 	.maker = maker,
+	.package = package,
 	.selectable = selectable };
 
 static void finish(void (*each)(const struct qk_taskstatus *s, void *arg), void *arg)

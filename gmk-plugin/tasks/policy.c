@@ -103,7 +103,8 @@ static void add_ignored_below(struct filling *f, const struct qk_task *t, const 
 	}
 }
 
-static void add_ignored(struct filling *f, const struct qk_task *t)
+/* What the target says, without what it entails. */
+static void add_ignored_globs(struct filling *f, const struct qk_task *t)
 {
 	const struct qk_names *names = &t->target->qk.ignore_reads;
 
@@ -115,6 +116,38 @@ static void add_ignored(struct filling *f, const struct qk_task *t)
 			add_ignored_below(f, t, text + 1);
 		else if (qk_tokens_path(&b, text, t->project, t->options, NULL))
 			glob(f, b.s, QK_READ, QK_BY_IGNORE);
+	}
+}
+
+void qk_taskpolicy_ignored_globs(struct qk_strv *ret, const struct qk_task *t)
+{
+	struct qk_taskspec s = { 0 };
+	struct filling f = { .s = &s, .only = &s.unrecorded };
+
+	add_ignored_globs(&f, t);
+	for (size_t i = 0; i < s.unrecorded.n; i++)
+		qk_strv_push(ret, s.unrecorded.v[i]);
+	qk_taskspec_release(&s);
+}
+
+/* Ignored reads that cover an importer cover the manifests of projects it links to (A7). */
+static void add_ignored(struct filling *f, const struct qk_task *t)
+{
+	qk_autostrv struct qk_strv globs = { 0 }, linked = { 0 };
+	struct qk_packages *packages;
+
+	if (!t->target->qk.ignore_reads.n)
+		return;
+	add_ignored_globs(f, t);
+	packages = qk_model_packages(qk_model_task(t->id));
+	if (!packages)
+		return;
+	qk_taskpolicy_ignored_globs(&globs, t);
+	qk_packages_linked(packages, t, &globs, &linked);
+	for (size_t i = 0; i < linked.n; i++) {
+		qk_autofree char *manifest = qk_asprintf("%s/package.json", linked.v[i]);
+
+		rule(f, manifest, QK_EXACT, QK_READ, QK_BY_IGNORE);
 	}
 }
 

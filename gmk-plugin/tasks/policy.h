@@ -19,8 +19,11 @@
 /* Adds the rules for its outputs, which are asked for in any mode, and with all the others. */
 void qk_taskpolicy_fill(struct qk_taskspec *s, struct qk_ruletask *t, bool all);
 
-/* What recordings of the task leave out: its ignoreReads, as paths and patterns. */
+/* What recordings of the task leave out: its ignoreReads, as paths and patterns, with what they entail. */
 void qk_taskpolicy_ignored(struct qk_taskspec *s, const struct qk_task *t);
+
+/* The same as the target says it: a path stands for itself and all below. */
+void qk_taskpolicy_ignored_globs(struct qk_strv *ret, const struct qk_task *t);
 
 /*
  * Every task empties its scratch directories, so no two of a run may share or nest one: ends make

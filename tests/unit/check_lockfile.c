@@ -99,12 +99,13 @@ START_TEST(reached)
 	struct qk_lockfile *l = parse(golden.s);
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		qk_autostrv struct qk_strv words = { 0 }, got = { 0 };
+		qk_autostrv struct qk_strv words = { 0 }, got = { 0 }, linked = { 0 };
 		qk_autobuf struct qk_buf b = QK_BUF_INIT;
 
 		qk_strv_split(&words, rows[i].dirs);
 		ck_assert_int_eq(
-			qk_lockfile_reached(l, (const char *const *)words.v, words.n, &got, &err),
+			qk_lockfile_reached(l, (const char *const *)words.v, words.n, NULL, 0,
+				&got, &linked, &err),
 			0);
 		for (size_t k = 0; k < got.n; k++)
 			qk_buf_addf(&b, "%s%s", k ? " " : "", got.v[k]);
@@ -307,11 +308,12 @@ START_TEST(local_packages_reached)
 	read_local(&text);
 	l = parse(text.s);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		qk_autostrv struct qk_strv got = { 0 };
+		qk_autostrv struct qk_strv got = { 0 }, linked = { 0 };
 		qk_autobuf struct qk_buf b = QK_BUF_INIT;
 
 		ck_assert_msg(
-			!qk_lockfile_reached(l, &rows[i].dir, 1, &got, &err), "%s", err.msg);
+			!qk_lockfile_reached(l, &rows[i].dir, 1, NULL, 0, &got, &linked, &err), "%s",
+			err.msg);
 		for (size_t k = 0; k < got.n; k++)
 			qk_buf_addf(&b, "%s%s", k ? " " : "", got.v[k]);
 		ck_assert_str_eq(b.s, rows[i].want);
