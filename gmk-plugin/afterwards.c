@@ -2,6 +2,7 @@
 
 #include "base/fdio.h"
 #include "base/path.h"
+#include "base/path.h"
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/plugin.h"
 #include "gmk-plugin/recipe.h"

@@ -6,7 +6,8 @@
  * it by other means, so that it belongs to that recipe's task.
  *
  * Everything here runs in make's only thread: nothing hashes, waits or walks trees, but for the
- * probing of recorder and back end, once, when the first recipe of the run starts.
+ * probing of recorder and back end, once, when the first recipe of the run starts, and for the
+ * restoring of what is small (tasks/putback.h).
  */
 #ifndef QK_GMK_PLUGIN_PLUGIN_H
 #define QK_GMK_PLUGIN_PLUGIN_H

@@ -287,7 +287,8 @@ void qk_decide_settle(void)
 		qk_autotree struct qk_tree tree = { 0 };
 		uint64_t bytes = 0;
 
-		if (t->decision != QK_TO_RUN || t->uncached || list_outputs(t->task, &tree) ||
+		if ((t->decision != QK_TO_RUN && t->decision != QK_PUT_BACK) || t->uncached ||
+			list_outputs(t->task, &tree) ||
 			!qk_outputs_digests(&tree, qk_model.hash, QK_FILEHASH_CACHED, NULL))
 			continue;
 		for (size_t k = 0; k < tree.n; k++)

@@ -32,6 +32,7 @@ enum qk_decision {
 	QK_UP_TO_DATE,
 	QK_NOTHING, /* there is nothing to run: nx:noop */
 	QK_TO_RUN,  /* its runner decides the rest */
+	QK_PUT_BACK, /* restored by this make itself */
 };
 
 struct qk_ruletask {
@@ -48,6 +49,7 @@ struct qk_ruletask {
 	struct qk_digest count;  /* what its outputs count as */
 	const char *unkeyed;     /* why it has no key, or NULL */
 	const char *uncached;    /* why its result is not looked up nor stored, or NULL */
+	uint64_t start_ms, duration_ms, saved_ms; /* PUT_BACK: as struct qk_taskstatus has them */
 	UT_hash_handle hh;       /* by id */
 };
 

@@ -3,6 +3,7 @@
 #include "gmk-plugin/tasks/grants.h"
 #include "gmk-plugin/tasks/makers.h"
 #include "gmk-plugin/tasks/policy.h"
+#include "gmk-plugin/tasks/putback.h"
 #include "gmk-plugin/tasks/rules.h"
 #include "gmk-plugin/tasks/spec.h"
 
@@ -53,6 +54,7 @@ static char *recipe(size_t n)
 	struct qk_model *m = &qk_model;
 	qk_autobuf struct qk_buf line = QK_BUF_INIT;
 	struct qk_taskspec s = { 0 };
+	bool done;
 
 	if (n >= m->tasks.n || m->host->knobs->why)
 		return NULL;
@@ -67,8 +69,13 @@ static char *recipe(size_t n)
 	s.id = m->tasks.v[n]->task->id;
 	qk_commands_read(&s, m->tasks.v[n]->task, m->host->root, m->args);
 	qk_commands_show(&line, &s, m->host->root);
+	done = !m->pretended && !s.problem && !qk_taskpolicy_problem(&s, m->tasks.v[n]->task) &&
+	       qk_putback(m->tasks.v[n], line.s);
 	qk_taskspec_release(&s);
-	return qk_buf_detach(&line);
+	if (done)
+		let_go(m->tasks.v[n]);
+	/* an empty command, for which make starts no process: or it would say that there was nothing to do */
+	return done ? qk_strdup("@:") : qk_buf_detach(&line);
 }
 
 static char *flags(const char *target)
@@ -191,6 +198,7 @@ static void finish(void (*each)(const struct qk_taskstatus *s, void *arg), void 
 	static const enum qk_status as[] = {
 		[QK_UP_TO_DATE] = QK_STATUS_UP_TO_DATE,
 		[QK_NOTHING] = QK_STATUS_NOTHING,
+		[QK_PUT_BACK] = QK_STATUS_RESTORED,
 	};
 
 	if (qk_model.run)
@@ -200,9 +208,12 @@ static void finish(void (*each)(const struct qk_taskstatus *s, void *arg), void 
 		struct qk_taskstatus s = { .id = t->task->id };
 		char hex[QK_DIGEST_HEX];
 
-		if (t->decision != QK_UP_TO_DATE && t->decision != QK_NOTHING)
+		if (t->decision == QK_UNDECIDED || t->decision == QK_TO_RUN)
 			continue;
 		s.status = as[t->decision];
+		s.start_ms = t->start_ms;
+		s.duration_ms = t->duration_ms;
+		s.saved_ms = t->saved_ms;
 		if (t->has_key) {
 			qk_digest_hex(&t->key, hex);
 			s.key = hex;

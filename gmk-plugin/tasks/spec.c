@@ -49,17 +49,22 @@ static void add_dotenv(struct qk_taskspec *s)
 	}
 }
 
+char *qk_spec_store(uint64_t *ret_limit)
+{
+	const char *size = getenv("QK_CACHE_SIZE");
+
+	*ret_limit = QK_STORE_LIMIT;
+	if (size) /* it was checked as the workspace was loaded */
+		qk_store_parse_size(size, ret_limit, NULL);
+	return qk_store_dir(
+		qk_model.host->root, getenv("QK_CACHE_DIR"), qk_model.ws->cache_directory);
+}
+
 static void add_store(struct qk_taskspec *s)
 {
-	const struct qk_taskhost *h = qk_model.host;
-	const char *size = getenv("QK_CACHE_SIZE");
-	qk_autofree char *dir =
-		qk_store_dir(h->root, getenv("QK_CACHE_DIR"), qk_model.ws->cache_directory);
+	qk_autofree char *dir = qk_spec_store(&s->store_limit);
 
 	s->store = qk_arena_strdup(&s->arena, dir);
-	s->store_limit = QK_STORE_LIMIT;
-	if (size) /* it was checked as the workspace was loaded */
-		qk_store_parse_size(size, &s->store_limit, NULL);
 }
 
 static void add_ultracache(struct qk_taskspec *s, const struct qk_task *task)

@@ -13,4 +13,7 @@ void qk_spec_fill(struct qk_taskspec *s, struct qk_ruletask *t);
 /* Writes the paths of file groups of s that no earlier request of this run named to the run's file. */
 void qk_spec_write_groups(struct qk_taskspec *s, const char *run);
 
+/* Where results are stored, and how much of them; allocated. */
+char *qk_spec_store(uint64_t *ret_limit);
+
 #endif
