@@ -392,6 +392,15 @@ bool qk_glob_is_pattern(const char *text)
 	return text[literal_len(text)] != '\0';
 }
 
+void qk_glob_quote(struct qk_buf *out, const char *path)
+{
+	for (const char *s = path; *s; s++) {
+		if (strchr("*?[{\\", *s) || (strchr("!@+", *s) && s[1] == '('))
+			qk_buf_addch(out, '\\');
+		qk_buf_addch(out, *s);
+	}
+}
+
 size_t qk_glob_literal_dir(const char *pattern)
 {
 	size_t n = literal_len(pattern);

@@ -12,6 +12,7 @@
 #ifndef QK_BASE_GLOB_H
 #define QK_BASE_GLOB_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
 
@@ -22,6 +23,9 @@ bool qk_glob_match(const char *pattern, const char *path);
 
 /* True if the text has any pattern character, so that it is not a literal path. */
 bool qk_glob_is_pattern(const char *text);
+
+/* Appends to out the pattern that matches this very path. */
+void qk_glob_quote(struct qk_buf *out, const char *path);
 
 /* Length of the leading part of a pattern that is literal directories: of "a/b/c*" 3 ("a/b"). */
 size_t qk_glob_literal_dir(const char *pattern);

@@ -15,6 +15,7 @@ struct qk_installed {
 	bool known;
 	int code; /* of the lockfile, for this importer */
 	struct qk_digest digest;
+	struct qk_lockreach reach;
 	const char *why;
 };
 

@@ -1,6 +1,7 @@
 #include "keying/inputs.h"
 
 #include "base/fdio.h"
+#include "base/glob.h"
 #include "base/path.h"
 #include "keying/inputforms.h"
 #include "keying/lockfile.h"
@@ -74,6 +75,8 @@ void qk_inputs_free(struct qk_inputs *in)
 			qk_vec_release(&in->tasks[i]->list);
 			qk_parts_release(&in->tasks[i]->parts);
 		}
+	for (size_t i = 0; i < in->ws->n_projects; i++)
+		qk_lockreach_release(&in->installed[i].reach);
 	qk_lockfile_free(in->lock);
 	qk_filesets_free(in->sets);
 	qk_arena_release(&in->arena);
@@ -181,9 +184,35 @@ static const struct qk_installed *installed_for(struct qk_inputs *in, const stru
 		return i;
 	i->known = true;
 	i->code = qk_lockfile_importers(in->lock, dirs, 2, &i->digest, &err);
+	if (!i->code)
+		i->code = qk_lockfile_reached(in->lock, dirs, 2, NULL, 0, &i->reach, &err);
 	if (i->code)
 		i->why = qk_arena_strdup(&in->arena, err.msg);
 	return i;
+}
+
+/* The files that packages are made of which come from the workspace itself. */
+static void add_local(struct qk_resolving *s, const struct qk_strv *local)
+{
+	for (size_t i = 0; i < local->n; i++) {
+		qk_autobuf struct qk_buf path = QK_BUF_INIT, below = QK_BUF_INIT;
+		struct qk_filegroup *own = NULL, *any = NULL;
+		struct qk_fileset sets[2];
+
+		if (*local->v[i] == '/' || !strcmp(local->v[i], "..") ||
+			!strncmp(local->v[i], "../", 3)) {
+			qk_inputforms_give_up(s, NULL, "%s installs '%s', which lies outside the workspace",
+				s->in->lock_name, local->v[i]);
+			return;
+		}
+		qk_glob_quote(&path, local->v[i]);
+		qk_buf_addf(&below, "%s/**", path.s);
+		sets[0] = (struct qk_fileset){ path.s, false, true };
+		sets[1] = (struct qk_fileset){ below.s, false, true };
+		qk_filesets_select(s->in->sets, s->task->project, sets, 2, &own, &any);
+		if (any)
+			add_group(s, any, NULL);
+	}
 }
 
 static void add_installed(struct qk_resolving *s)
@@ -206,14 +235,19 @@ static void add_installed(struct qk_resolving *s)
 	qk_inputforms_note(s->ret, QK_INPUT_FILE, in->lock_name, NULL, false, NULL);
 	if (s->external_named) {
 		struct qk_err err = QK_ERR_INIT;
+		struct qk_lockreach reach;
 		struct qk_digest d;
 		const char *unknown;
 
 		if (qk_lockfile_packages(
-			    in->lock, s->external.v, s->external.n, &d, &unknown, &err)) {
+			    in->lock, s->external.v, s->external.n, &d, &unknown, &err) ||
+			qk_lockfile_reached(in->lock, NULL, 0, s->external.v, s->external.n, &reach,
+				&err)) {
 			qk_inputforms_give_up(s, NULL, "%s", err.msg);
 			return;
 		}
+		add_local(s, &reach.local);
+		qk_lockreach_release(&reach);
 		if (unknown) {
 			qk_inputforms_give_up(s, NULL,
 				"externalDependencies names '%s', which %s does not install",
@@ -230,6 +264,7 @@ static void add_installed(struct qk_resolving *s)
 			qk_inputforms_give_up(s, NULL, "%s", i->why);
 			return;
 		}
+		add_local(s, &i->reach.local);
 		qk_digest_hex(&i->digest, hex);
 		qk_inputforms_note(
 			s->ret, QK_INPUT_EXTERNAL, s->task->project->root, NULL, true, NULL);

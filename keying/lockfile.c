@@ -48,6 +48,7 @@ struct reach {
 		UT_hash_handle hh;
 		const struct qk_locknode *node;
 	} * seen;
+	struct qk_strv linked; /* directories that are no importers */
 	struct qk_arena arena;
 };
 
@@ -55,6 +56,7 @@ static void reach_release(struct reach *r)
 {
 	HASH_CLEAR(hh, r->seen);
 	qk_vec_release(&r->nodes);
+	qk_strv_release(&r->linked);
 	qk_arena_release(&r->arena);
 }
 
@@ -83,11 +85,11 @@ static int reach_all(struct reach *r, struct qk_err *err)
 			const char *ref = n->refs[k];
 
 			if (!strncmp(ref, QK_LOCKFILE_LINK, mark)) {
-				/* A directory outside the workspace has no importer: files, no
-				 * packages. */
 				HASH_FIND_STR(r->l->importers, ref + mark, to);
 				if (to)
 					reach_add(r, to);
+				else
+					qk_strv_push(&r->linked, ref + mark);
 				continue;
 			}
 			HASH_FIND_STR(r->l->snapshots, ref, to);
@@ -181,13 +183,25 @@ int qk_lockfile_packages(const struct qk_lockfile *l, const char *const *names, 
 	return r;
 }
 
+/* Where a snapshot is installed from, "vendor/x" of "x@file:vendor/x(peer@1.0.0)", if that is no registry. */
+static void add_local(struct qk_strv *to, const char *key)
+{
+	static const char mark[] = "@file:";
+	const char *at = key + qk_lockfile_name(key);
+
+	if (!strncmp(at, mark, sizeof(mark) - 1)) {
+		at += sizeof(mark) - 1;
+		qk_strv_take(to, qk_strndup(at, strcspn(at, "(")));
+	}
+}
+
 int qk_lockfile_reached(const struct qk_lockfile *l, const char *const *dirs, size_t n,
-	const char *const *names, size_t n_names, struct qk_strv *ret_snapshots,
-	struct qk_strv *ret_importers, struct qk_err *err)
+	const char *const *names, size_t n_names, struct qk_lockreach *ret, struct qk_err *err)
 {
 	struct reach reach = { .l = l };
 	int r;
 
+	*ret = (struct qk_lockreach){ 0 };
 	for (size_t i = 0; i < n_names; i++)
 		reach_name(&reach, names[i]);
 	r = reach_importers(&reach, dirs, n, err);
@@ -195,12 +209,25 @@ int qk_lockfile_reached(const struct qk_lockfile *l, const char *const *dirs, si
 		const struct qk_locknode *node = reach.nodes.v[i], *s;
 
 		HASH_FIND_STR(l->snapshots, node->key, s);
-		qk_strv_push(s == node ? ret_snapshots : ret_importers, node->key);
+		qk_strv_push(s == node ? &ret->snapshots : &ret->importers, node->key);
+		if (s == node)
+			add_local(&ret->local, node->key);
 	}
-	qk_strv_sort(ret_snapshots);
-	qk_strv_sort(ret_importers);
+	for (size_t i = 0; i < reach.linked.n && !r; i++)
+		qk_strv_push(&ret->local, reach.linked.v[i]);
+	qk_strv_sort(&ret->snapshots);
+	qk_strv_sort(&ret->importers);
+	qk_strv_sort(&ret->local);
+	qk_strv_uniq(&ret->local);
 	reach_release(&reach);
 	return r;
+}
+
+void qk_lockreach_release(struct qk_lockreach *r)
+{
+	qk_strv_release(&r->snapshots);
+	qk_strv_release(&r->importers);
+	qk_strv_release(&r->local);
 }
 
 void qk_lockfile_all(

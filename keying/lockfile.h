@@ -47,13 +47,21 @@ int qk_lockfile_importers(const struct qk_lockfile *l, const char *const *dirs, 
 int qk_lockfile_packages(const struct qk_lockfile *l, const char *const *names, size_t n,
 	struct qk_digest *ret, const char **ret_unknown, struct qk_err *err);
 
-/*
- * What importers and packages by name reach, themselves included, each sorted: keys of snapshots,
- * and directories of importers. A name that nothing is installed of reaches nothing.
- */
+/* What importers and packages by name reach, themselves included; each list sorted. */
+struct qk_lockreach {
+	struct qk_strv snapshots; /* keys */
+	struct qk_strv importers; /* directories */
+	/*
+	 * Directories and archives that packages are installed from or linked to, relative to the
+	 * root: what is in them stands in no lockfile. One outside the workspace begins with "..".
+	 */
+	struct qk_strv local;
+};
+
+/* A name that nothing is installed of reaches nothing. Release ret also after a failure. */
 int qk_lockfile_reached(const struct qk_lockfile *l, const char *const *dirs, size_t n,
-	const char *const *names, size_t n_names, struct qk_strv *ret_snapshots,
-	struct qk_strv *ret_importers, struct qk_err *err);
+	const char *const *names, size_t n_names, struct qk_lockreach *ret, struct qk_err *err);
+void qk_lockreach_release(struct qk_lockreach *r);
 
 /* Every importer's directory, and every snapshot's key, sorted. */
 void qk_lockfile_all(

@@ -105,6 +105,7 @@ static const char *resolve(struct qk_lockfile *l, const char *name, const char *
 static int add_ref(struct qk_lockfile *l, struct qk_locknode *to, const char *dir, const char *name,
 	const char *version)
 {
+	static const char root[] = "/root";
 	const char **refs;
 
 	if (!(to->n_refs & (to->n_refs - 1))) {
@@ -116,13 +117,14 @@ static int add_ref(struct qk_lockfile *l, struct qk_locknode *to, const char *di
 	if (!strncmp(version, link_mark, sizeof(link_mark) - 1)) {
 		qk_autobuf struct qk_buf path = QK_BUF_INIT, base = QK_BUF_INIT;
 
-		/* Relative to the importer; in a snapshot, to the workspace root. */
-		qk_buf_addf(&base, "/%s", dir && strcmp(dir, ".") ? dir : "");
-		if (base.len > 1 && base.s[base.len - 1] == '/')
-			qk_buf_truncate(&base, base.len - 1);
+		const char *below;
+
+		/* Relative to the importer; in a snapshot, to the root: here as if that were /root. */
+		qk_buf_addf(&base, "%s/%s", root, dir && strcmp(dir, ".") ? dir : "");
 		qk_path_clean(&path, base.s, version + sizeof(link_mark) - 1);
-		to->refs[to->n_refs++] =
-			qk_arena_printf(&l->arena, "%s%s", link_mark, path.s[1] ? path.s + 1 : ".");
+		below = qk_path_below(path.s, root);
+		to->refs[to->n_refs++] = qk_arena_printf(&l->arena, "%s%s%s", link_mark,
+			below ? "" : "../", below ? (*below ? below : ".") : path.s + 1);
 		return 0;
 	}
 	to->refs[to->n_refs++] = resolve(l, name, version);

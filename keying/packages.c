@@ -26,7 +26,7 @@ struct place {
 struct held {
 	UT_hash_handle hh;
 	char *key;
-	struct qk_strv snapshots, importers;
+	struct qk_lockreach reach;
 };
 
 struct qk_packages {
@@ -149,8 +149,7 @@ void qk_packages_free(struct qk_packages *p)
 	}
 	HASH_ITER(hh, p->held, held, next_held) {
 		HASH_DEL(p->held, held);
-		qk_strv_release(&held->snapshots);
-		qk_strv_release(&held->importers);
+		qk_lockreach_release(&held->reach);
 		free(held->key);
 		free(held);
 	}
@@ -214,7 +213,7 @@ static const struct held *reached(struct qk_packages *p, const char *const *dirs
 		return h;
 	h = qk_zalloc(sizeof(*h));
 	h->key = qk_buf_detach(&key);
-	qk_lockfile_reached(p->in->lock, dirs, n, names, n_names, &h->snapshots, &h->importers, NULL);
+	qk_lockfile_reached(p->in->lock, dirs, n, names, n_names, &h->reach, NULL);
 	HASH_ADD_KEYPTR(hh, p->held, h->key, strlen(h->key), h);
 	return h;
 }
@@ -275,7 +274,7 @@ static const struct held *covered(struct qk_packages *p, const struct qk_task *t
 	for (size_t i = 0; ignored->n && i < p->importers.n; i++) {
 		const char *dir = p->importers.v[i];
 
-		if (strcmp(dir, ".") && strcmp(dir, t->project->root) && !has(&own->importers, dir) &&
+		if (strcmp(dir, ".") && strcmp(dir, t->project->root) && !has(&own->reach.importers, dir) &&
 			covers(ignored, dir))
 			qk_vec_push(&dirs, dir);
 	}
@@ -291,10 +290,10 @@ void qk_packages_linked(struct qk_packages *p, const struct qk_task *t,
 	const struct held *own = held_by(p, t, qk_inputs_task(p->in, t));
 	const struct held *also = covered(p, t, own, ignored);
 
-	for (size_t i = 0; also && i < also->importers.n; i++) {
-		const char *dir = also->importers.v[i];
+	for (size_t i = 0; also && i < also->reach.importers.n; i++) {
+		const char *dir = also->reach.importers.v[i];
 
-		if (strcmp(dir, ".") && !has(&own->importers, dir) && !covers(ignored, dir))
+		if (strcmp(dir, ".") && !has(&own->reach.importers, dir) && !covers(ignored, dir))
 			qk_strv_push(ret, dir);
 	}
 }
@@ -310,10 +309,10 @@ const char *qk_packages_unkeyed(struct qk_packages *p, const struct qk_task *t,
 		return NULL;
 	r = qk_inputs_task(p->in, t);
 	own = held_by(p, t, r);
-	if (has(&own->snapshots, snapshot) || selects_lockfile(p, r))
+	if (has(&own->reach.snapshots, snapshot) || selects_lockfile(p, r))
 		return NULL;
 	also = covered(p, t, own, ignored);
-	if (also && has(&also->snapshots, snapshot))
+	if (also && has(&also->reach.snapshots, snapshot))
 		return NULL;
 	*ret_hoisted = !r->external_named;
 	return qk_arena_strndup(&r->parts.arena, snapshot, qk_lockfile_name(snapshot));

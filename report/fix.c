@@ -1,5 +1,6 @@
 #include "report/fix.h"
 
+#include "base/glob.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "report/json.h"
@@ -95,11 +96,7 @@ void qk_fix_value(struct qk_buf *out, const struct qk_request *task, const char 
 	qk_buf_addstr(out, own ? "{projectRoot}/" : "{workspaceRoot}/");
 	if (qk_path_under(path, task->root))
 		path = qk_path_below(path, own ? project : task->root);
-	for (const char *s = path; *s; s++) {
-		if (strchr("*?[{\\", *s) || (strchr("!@+", *s) && s[1] == '('))
-			qk_buf_addch(out, '\\');
-		qk_buf_addch(out, *s);
-	}
+	qk_glob_quote(out, path);
 }
 
 void qk_fix_field(struct qk_buf *out, const char *task, const char *field,

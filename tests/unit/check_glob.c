@@ -220,6 +220,22 @@ START_TEST(pattern_or_literal)
 }
 END_TEST
 
+START_TEST(quoted)
+{
+	static const char *const paths[] = { "a/b.c", "*", "a?b", "[x]/{y,z}", "!(a)", "@(a", "+(a)", "a\\*",
+		"!a+b@c", "" };
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+		qk_glob_quote(&b, paths[i]);
+		for (size_t k = 0; k < sizeof(paths) / sizeof(*paths); k++)
+			ck_assert_msg(qk_glob_match(b.s ? b.s : "", paths[k]) == (i == k), "%s: %s",
+				b.s, paths[k]);
+	}
+}
+END_TEST
+
 START_TEST(literal_directory)
 {
 	static const struct {
@@ -367,6 +383,7 @@ int main(void)
 	tcase_add_test(pure, agrees_with_trying_everything);
 	tcase_add_test(pure, hostile_patterns_end);
 	tcase_add_test(pure, pattern_or_literal);
+	tcase_add_test(pure, quoted);
 	tcase_add_test(pure, literal_directory);
 	suite_add_tcase(s, pure);
 	tcase_add_checked_fixture(disk, tree, untree);

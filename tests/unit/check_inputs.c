@@ -1,93 +1,4 @@
-#include "tests/unit/tree.h"
-
-#include "base/buf.h"
-#include "base/vec.h"
-#include "keying/inputs.h"
-
-#include <check.h>
-#include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
-static struct qk_workspace *ws;
-static struct qk_taskgraph *graph;
-static struct qk_tracked tracked;
-static struct qk_inputs *inputs;
-static struct qk_filehash *hash;
-
-static void forget(void)
-{
-	qk_inputs_free(inputs);
-	qk_taskgraph_free(graph);
-	qk_workspace_free(ws);
-	qk_tracked_release(&tracked);
-	qk_filehash_free(hash);
-	inputs = NULL;
-	graph = NULL;
-	ws = NULL;
-	hash = NULL;
-}
-
-static void load(void)
-{
-	struct qk_err err = QK_ERR_INIT;
-
-	forget();
-	ck_assert_msg(!qk_workspace_load(tree, &ws, &err), "%s", err.msg);
-	ck_assert_msg(!qk_taskgraph_build(ws, NULL, 0, NULL, &graph, &err), "%s", err.msg);
-	ck_assert_msg(!qk_tracked_load(&tracked, tree, &err), "%s", err.msg);
-	ck_assert_msg(!qk_filehash_new(&hash, tree, NULL, &err), "%s", err.msg);
-	inputs = qk_inputs_new(ws, graph, &tracked, tree, NULL);
-}
-
-static struct qk_resolved *resolved(const char *id)
-{
-	const struct qk_task *t = qk_taskgraph_task(graph, id);
-
-	ck_assert_msg(t, "%s", id);
-	return qk_inputs_task(inputs, t);
-}
-
-/* app -> lib -> core; what the targets declare as inputs is the test's. */
-static void workspace(const char *nx, const char *app_inputs)
-{
-	qk_autofree char *app =
-		qk_asprintf("{\"name\":\"app\",\"implicitDependencies\":[\"lib\"],\n"
-			    "\"targets\":{\"build\":{\"cache\":true,\"command\":\"cc\",\n"
-			    "\"dependsOn\":[\"^build\"],\"outputs\":[\"{projectRoot}/dist\"],\n"
-			    "\"inputs\":%s}}}",
-			app_inputs);
-
-	tree_make();
-	tree_file("nx.json", nx);
-	tree_file("libs/app/project.json", app);
-	tree_file("libs/lib/project.json",
-		"{\"name\":\"lib\",\"implicitDependencies\":[\"core\"],\"targets\":{\"build\":"
-		"{\"command\":\"cc\",\"dependsOn\":[\"^build\"],\"outputs\":[\"{projectRoot}/out/"
-		"*.o\"],"
-		"\"inputs\":[\"default\"]}}}");
-	tree_file("libs/core/project.json", "{\"name\":\"core\",\"targets\":{\"build\":{"
-					    "\"command\":\"cc\",\"inputs\":[\"default\"]}}}");
-	tree_file("libs/app/a.c", "app");
-	tree_file("libs/app/a.test.c", "test");
-	tree_file("libs/app/src/b.c", "b");
-	tree_file("libs/app/dist/made", "made");
-	tree_file("libs/lib/l.c", "lib");
-	tree_file("libs/lib/l.test.c", "lib");
-	tree_file("libs/lib/out/l.o", "object");
-	tree_file("libs/lib/out/l.map", "map");
-	tree_file("libs/core/c.c", "core");
-	tree_file("libs/core/nested/project.json", "{\"name\":\"nested\"}");
-	tree_file("shared.txt", "shared");
-	tree_file("tools/x/y.sh", "y");
-	load();
-}
-
-static void teardown(void)
-{
-	forget();
-	tree_remove();
-}
+#include "tests/unit/keyed.h"
 
 /* All files that count by being declared, each once, in the order of their groups. */
 static char *files_of(const char *id)
@@ -173,36 +84,6 @@ START_TEST(form)
 	ck_assert_ptr_null(resolved("app:build")->uncached);
 }
 END_TEST
-
-/* Folds the key; tasks depended on count by their name here. */
-static struct qk_digest key_text(const char *id, struct qk_buf *text)
-{
-	struct qk_resolved *r = resolved(id);
-	struct qk_err err = QK_ERR_INIT;
-	struct qk_part *part;
-	struct qk_digest d;
-
-	ck_assert_msg(!r->uncached, "%s", r->uncached);
-	ck_assert_msg(!qk_parts_hash(&r->parts, hash, 0, &err), "%s", err.msg);
-	while ((part = qk_parts_unknown(&r->parts))) {
-		if (part->kind == QK_PART_RUNTIME) {
-			ck_assert_msg(!qk_runtime_run(part->name, tree, &part->digest, &err), "%s",
-				err.msg);
-		} else {
-			ck_assert_int_eq(part->kind, QK_PART_TASK);
-			qk_digest_bytes(part->name, strlen(part->name), &part->digest);
-		}
-		part->known = true;
-	}
-	qk_parts_fold(&r->parts, "task", text, &d);
-	return d;
-}
-
-static struct qk_digest key(const char *id)
-{
-	load();
-	return key_text(id, NULL);
-}
 
 /* What is changed after the first key, and whether app:build's key changes. */
 static const struct {
@@ -434,74 +315,6 @@ START_TEST(outputs_that_hold_the_project)
 }
 END_TEST
 
-static const char lock[] =
-	"lockfileVersion: '9.0'\n\nimporters:\n\n  .:\n    devDependencies:\n"
-	"      tool:\n        specifier: 1\n        version: 1.0.%d\n\n  libs/app:\n"
-	"    dependencies:\n      dep:\n        specifier: 1\n        version: 2.0.%d\n\n"
-	"snapshots:\n\n  tool@1.0.%d: {}\n\n  dep@2.0.%d: {}\n\n  other@3.0.%d: {}\n";
-
-static void lockfile(int tool, int dep, int other)
-{
-	char text[1024];
-
-	snprintf(text, sizeof(text), lock, tool, dep, tool, dep, other);
-	tree_file("pnpm-lock.yaml", text);
-}
-
-START_TEST(installed_packages)
-{
-	static const struct {
-		const char *inputs;
-		bool tool, dep, other;
-	} rows[] = {
-		{ "[]", true, true, false },
-		{ "[{\"externalDependencies\":[]}]", false, false, false },
-		{ "[{\"externalDependencies\":[\"other\"]}]", false, false, true },
-		{ "[{\"externalDependencies\":[\"npm:dep\"]}]", false, true, false },
-		{ "[\"{workspaceRoot}/pnpm-lock.yaml\",{\"externalDependencies\":[]}]", true, true,
-			true },
-	};
-	struct qk_digest a, b;
-
-	workspace("{}", rows[_i].inputs);
-	lockfile(0, 0, 0);
-	a = key("app:build");
-	lockfile(1, 0, 0);
-	b = key("app:build");
-	ck_assert_int_eq(!qk_digest_eq(&a, &b), rows[_i].tool);
-	lockfile(0, 1, 0);
-	b = key("app:build");
-	ck_assert_int_eq(!qk_digest_eq(&a, &b), rows[_i].dep);
-	lockfile(0, 0, 1);
-	b = key("app:build");
-	ck_assert_int_eq(!qk_digest_eq(&a, &b), rows[_i].other);
-}
-END_TEST
-
-START_TEST(lockfile_trouble)
-{
-	const char *why;
-
-	workspace("{}", "[{\"externalDependencies\":[\"nobody\"]}]");
-	lockfile(0, 0, 0);
-	load();
-	ck_assert_str_eq(resolved("app:build")->uncached,
-		"externalDependencies names 'nobody', which pnpm-lock.yaml does not install");
-	tree_file("pnpm-lock.yaml", "lockfileVersion: '9.0'\n<<<<<<< ours\n");
-	load();
-	ck_assert_msg(!strncmp(resolved("core:build")->uncached, "pnpm-lock.yaml:", 15), "%s",
-		resolved("core:build")->uncached);
-	ck_assert_ptr_null(qk_inputs_whole_lockfile(inputs, &why));
-	tree_file("pnpm-lock.yaml", "lockfileVersion: '6.0'\n");
-	load();
-	ck_assert_ptr_null(resolved("core:build")->uncached);
-	ck_assert_str_eq(qk_inputs_whole_lockfile(inputs, &why), "pnpm-lock.yaml");
-	ck_assert_str_eq(
-		why, "pnpm-lock.yaml:1: lockfileVersion 6.0 is not 9: it counts as a whole");
-}
-END_TEST
-
-/* Held whole and by effect only, for whoever makes the policy. */
 START_TEST(what_is_held)
 {
 	static const char *const by_effect[] = { "nx.json", "nx.local.json", "pnpm-workspace.yaml",
@@ -581,8 +394,6 @@ int main(void)
 	tcase_add_loop_test(t, unresolvable, 0, sizeof(unresolved) / sizeof(*unresolved));
 	tcase_add_test(t, link_out_of_the_workspace_cannot_be_counted);
 	tcase_add_test(t, outputs_that_hold_the_project);
-	tcase_add_loop_test(t, installed_packages, 0, 5);
-	tcase_add_test(t, lockfile_trouble);
 	tcase_add_test(t, what_is_held);
 	tcase_add_test(t, parts_travel);
 	tcase_add_test(t, nothing_is_read_when_only_the_cache_is_asked);

@@ -99,17 +99,19 @@ START_TEST(reached)
 	struct qk_lockfile *l = parse(golden.s);
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		qk_autostrv struct qk_strv words = { 0 }, got = { 0 }, linked = { 0 };
+		qk_autostrv struct qk_strv words = { 0 };
+		struct qk_lockreach got;
 		qk_autobuf struct qk_buf b = QK_BUF_INIT;
 
 		qk_strv_split(&words, rows[i].dirs);
 		ck_assert_int_eq(
 			qk_lockfile_reached(l, (const char *const *)words.v, words.n, NULL, 0,
-				&got, &linked, &err),
+				&got, &err),
 			0);
-		for (size_t k = 0; k < got.n; k++)
-			qk_buf_addf(&b, "%s%s", k ? " " : "", got.v[k]);
+		for (size_t k = 0; k < got.snapshots.n; k++)
+			qk_buf_addf(&b, "%s%s", k ? " " : "", got.snapshots.v[k]);
 		ck_assert_str_eq(b.s, rows[i].want);
+		qk_lockreach_release(&got);
 	}
 	ck_assert(qk_lockfile_has_importer(l, "apps/web"));
 	ck_assert(!qk_lockfile_has_importer(l, "apps"));
@@ -292,15 +294,16 @@ static void read_local(struct qk_buf *b)
 START_TEST(local_packages_reached)
 {
 	static const struct {
-		const char *dir, *want;
+		const char *dir, *want, *local;
 	} rows[] = {
-		{ ".", "tool@file:vendor/tool" },
+		{ ".", "tool@file:vendor/tool", "vendor/tool" },
 		{ "apps/app", "host@file:vendor/host inj@file:libs/inj old@file:vendor/new "
 			      "peer@file:vendor/peer(host@file:vendor/host) "
-			      "phantom@file:vendor/phantom(" PATCH ") user@file:vendor/user" },
-		{ "libs/inj", "phantom@file:vendor/phantom(" PATCH ")" },
-		/* What it links to outside the workspace is no importer: it installs nothing. */
-		{ "libs/lib", "host@file:vendor/host" },
+			      "phantom@file:vendor/phantom(" PATCH ") user@file:vendor/user",
+			"libs/inj vendor/host vendor/new vendor/peer vendor/phantom vendor/tool vendor/user" },
+		{ "libs/inj", "phantom@file:vendor/phantom(" PATCH ")", "vendor/phantom" },
+		/* What it links to beside the workspace's projects is no importer: it installs nothing. */
+		{ "libs/lib", "host@file:vendor/host", "vendor/host vendor/tool" },
 	};
 	qk_autobuf struct qk_buf text = QK_BUF_INIT;
 	struct qk_lockfile *l;
@@ -308,15 +311,19 @@ START_TEST(local_packages_reached)
 	read_local(&text);
 	l = parse(text.s);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		qk_autostrv struct qk_strv got = { 0 }, linked = { 0 };
+		struct qk_lockreach got;
 		qk_autobuf struct qk_buf b = QK_BUF_INIT;
 
 		ck_assert_msg(
-			!qk_lockfile_reached(l, &rows[i].dir, 1, NULL, 0, &got, &linked, &err), "%s",
-			err.msg);
-		for (size_t k = 0; k < got.n; k++)
-			qk_buf_addf(&b, "%s%s", k ? " " : "", got.v[k]);
+			!qk_lockfile_reached(l, &rows[i].dir, 1, NULL, 0, &got, &err), "%s", err.msg);
+		for (size_t k = 0; k < got.snapshots.n; k++)
+			qk_buf_addf(&b, "%s%s", k ? " " : "", got.snapshots.v[k]);
 		ck_assert_str_eq(b.s, rows[i].want);
+		qk_buf_reset(&b);
+		for (size_t k = 0; k < got.local.n; k++)
+			qk_buf_addf(&b, "%s%s", k ? " " : "", got.local.v[k]);
+		ck_assert_str_eq(b.s, rows[i].local);
+		qk_lockreach_release(&got);
 	}
 	qk_lockfile_free(l);
 }
