@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/path.h"
+#include "keying/yamldepth.h"
 
 #include <errno.h>
 #include <string.h>
@@ -377,8 +378,10 @@ int qk_lockfile_parse(
 {
 	struct qk_lockfile *l;
 	yaml_parser_t p;
-	int r;
+	int r = qk_yaml_check_depth(file, text, n, err);
 
+	if (r)
+		return r;
 	if (!yaml_parser_initialize(&p))
 		return qk_fail(err, ENOMEM, "%s", file);
 	l = qk_zalloc(sizeof(*l));

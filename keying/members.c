@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/vec.h"
 #include "keying/jsonc.h"
+#include "keying/yamldepth.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,6 +137,9 @@ static int add_pnpm(struct patterns *p, const char *root, bool *ret_there, struc
 		return 0;
 	if (r)
 		return qk_fail(err, -r, "pnpm-workspace.yaml");
+	r = qk_yaml_check_depth("pnpm-workspace.yaml", text.s, text.len, err);
+	if (r)
+		return r;
 	if (!yaml_parser_initialize(&parser))
 		return qk_fail(err, ENOMEM, "pnpm-workspace.yaml");
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text.s, text.len);

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/fdio.h"
 #include "base/mem.h"
+#include "keying/yamldepth.h"
 
 #include <check.h>
 #include <errno.h>
@@ -253,6 +254,32 @@ START_TEST(deep_nesting)
 }
 END_TEST
 
+START_TEST(nested_too_deep)
+{
+	static const char *const openings[] = { "[", "{", "- " };
+
+	for (size_t i = 0; i < sizeof(openings) / sizeof(*openings); i++) {
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+		qk_buf_addstr(&b, "a:\n");
+		for (int k = 0; k < QK_YAML_DEPTH; k++)
+			qk_buf_addstr(&b, openings[i]);
+		ck_assert_int_eq(qk_yaml_check_depth("f", b.s, b.len, &err), 0);
+		qk_buf_addstr(&b, openings[i]);
+		ck_assert_int_eq(qk_yaml_check_depth("f", b.s, b.len, &err), -EINVAL);
+		ck_assert(!strncmp(err.msg, "f:2:", 4));
+	}
+	/* closed ones count no more, and neither do a line's in the next */
+	{
+		qk_autobuf struct qk_buf b = QK_BUF_INIT;
+
+		for (int k = 0; k < 3 * QK_YAML_DEPTH; k++)
+			qk_buf_addstr(&b, "- [{}]\n");
+		ck_assert_int_eq(qk_yaml_check_depth("f", b.s, b.len, NULL), 0);
+	}
+}
+END_TEST
+
 /* Every prefix of a real file: an error or a lockfile, and never a crash. */
 START_TEST(cut_short)
 {
@@ -368,6 +395,7 @@ int main(void)
 	tcase_add_test(t, named_packages);
 	tcase_add_loop_test(t, bad_text, 0, sizeof(bad) / sizeof(*bad));
 	tcase_add_test(t, deep_nesting);
+	tcase_add_test(t, nested_too_deep);
 	tcase_add_test(t, cut_short);
 	tcase_add_test(t, missing_snapshot_is_said);
 	tcase_add_test(t, local_packages_reached);
