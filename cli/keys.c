@@ -14,6 +14,7 @@ int qk_keys_open(struct qk_keys *k, struct qk_site *s, const struct qk_target *t
 	int r;
 
 	*k = (struct qk_keys){ .root = s->root };
+	qk_progress_init(&k->progress, STDERR_FILENO);
 	r = qk_taskgraph_build(s->ws, &target, 1, configuration, &k->graph, err);
 	if (!r)
 		r = qk_tracked_load(&k->tracked, s->root, err);
@@ -78,9 +79,12 @@ int qk_keys_task(struct qk_keys *k, const struct qk_task *t, struct qk_buf *text
 	}
 	if (resolved->uncached)
 		return qk_fail(err, -ENOKEY, "%s", resolved->uncached);
+	qk_progress_say(&k->progress, qk_progress_now(), "qk: hashing the inputs of %s", t->id);
 	r = qk_parts_hash(&resolved->parts, k->hash, 0, err);
 	while (!r && (p = qk_parts_unknown(&resolved->parts)))
 		r = make_known(k, p, err);
+	if (text) /* it is the one that was asked for */
+		qk_progress_clear(&k->progress);
 	if (r)
 		return r;
 	qk_parts_fold(&resolved->parts, "task", text, ret);

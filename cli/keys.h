@@ -6,6 +6,7 @@
 #ifndef QK_CLI_KEYS_H
 #define QK_CLI_KEYS_H
 
+#include "base/progress.h"
 #include "cli/site.h"
 #include "keying/inputs.h"
 #include "keying/tracked.h"
@@ -16,6 +17,7 @@ struct qk_keys {
 	struct qk_inputs *inputs;
 	struct qk_filehash *hash;
 	const char *root;
+	struct qk_progress progress;
 	bool *known; /* by task index */
 	struct qk_digest *digests;
 };

@@ -7,6 +7,7 @@
 #ifndef QK_GMK_PLUGIN_TASKS_MODEL_H
 #define QK_GMK_PLUGIN_TASKS_MODEL_H
 
+#include "base/progress.h"
 #include "gmk-plugin/taskpart.h"
 #include "keying/filehash.h"
 #include "keying/inputs.h"
@@ -64,6 +65,8 @@ struct qk_model {
 	bool pretended;   /* -n, -q or -t: nothing became of any task */
 	bool goals_known; /* every goal of this make is of the workspace */
 	char *args; /* ARGS, or NULL */
+	struct qk_progress progress;
+	size_t considered; /* recipes asked for */
 
 	/* from the first task considered on */
 	bool opened;

@@ -13,7 +13,9 @@
 #include "report/keepers.h"
 #include "report/taskstatus.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 
 static void load(const struct qk_taskhost *host)
 {
@@ -22,6 +24,7 @@ static void load(const struct qk_taskhost *host)
 	uint64_t size;
 
 	m->host = host;
+	qk_progress_init(&m->progress, STDERR_FILENO);
 	m->args = qk_gmkx_expand("$(if $(filter-out undefined,$(origin ARGS)),$(strip $(ARGS)))");
 	if (!*m->args) {
 		free(m->args);
@@ -49,6 +52,23 @@ static void let_go(const struct qk_ruletask *t)
 	}
 }
 
+/* On a terminal that no command writes to at the moment: what is decided and restored without one. */
+static void tell_progress(void)
+{
+	struct qk_model *m = &qk_model;
+	siginfo_t child;
+	static size_t all;
+
+	if (m->progress.fd < 0 || !waitid(P_ALL, 0, &child, WEXITED | WSTOPPED | WNOHANG | WNOWAIT))
+		return;
+	for (size_t i = 0; i < m->tasks.n && m->considered == 1; i++)
+		all += m->tasks.v[i]->reached || !m->goals_known;
+	if (m->considered < all)
+		qk_progress_say(&m->progress, qk_progress_now(), "qk: %zu of %zu tasks", m->considered, all);
+	else
+		qk_progress_clear(&m->progress);
+}
+
 static char *recipe(size_t n)
 {
 	struct qk_model *m = &qk_model;
@@ -58,6 +78,8 @@ static char *recipe(size_t n)
 
 	if (n >= m->tasks.n || m->host->knobs->why)
 		return NULL;
+	m->considered++;
+	tell_progress();
 	qk_decide(m->tasks.v[n]);
 	m->pretended = m->host->pretending();
 	if (!m->pretended)
@@ -74,6 +96,8 @@ static char *recipe(size_t n)
 	qk_taskspec_release(&s);
 	if (done)
 		let_go(m->tasks.v[n]);
+	else
+		qk_progress_clear(&m->progress);
 	/* an empty command, for which make starts no process: or it would say that there was nothing to do */
 	return done ? qk_strdup("@:") : qk_buf_detach(&line);
 }
@@ -201,8 +225,10 @@ static void finish(void (*each)(const struct qk_taskstatus *s, void *arg), void 
 		[QK_PUT_BACK] = QK_STATUS_RESTORED,
 	};
 
+	qk_progress_clear(&qk_model.progress);
 	if (qk_model.run)
 		qk_decide_settle();
+	qk_progress_clear(&qk_model.progress);
 	for (size_t i = 0; i < qk_model.tasks.n && !qk_model.pretended; i++) {
 		const struct qk_ruletask *t = qk_model.tasks.v[i];
 		struct qk_taskstatus s = { .id = t->task->id };

@@ -88,7 +88,11 @@ static void show(const char *commands, const struct qk_entry *e)
 {
 	qk_autofree char *flags = qk_gmkx_expand("$(firstword -$(MAKEFLAGS))");
 
-	if (flags[0] != '-' || flags[1] == '-' || !strchr(flags, 's'))
+	bool silent = flags[0] == '-' && flags[1] != '-' && strchr(flags, 's');
+
+	if (!silent || e->output.len)
+		qk_progress_clear(&qk_model.progress);
+	if (!silent)
 		puts(commands);
 	fflush(stdout);
 	qk_capture_replay(e->output.s, e->output.len, STDOUT_FILENO, STDERR_FILENO);
