@@ -15,7 +15,7 @@ struct qk_installed {
 	bool known;
 	int code; /* of the lockfile, for this importer */
 	struct qk_digest digest;
-	struct qk_lockreach reach;
+	struct qk_strv local; /* what of it comes from the workspace itself */
 	const char *why;
 };
 

@@ -76,7 +76,7 @@ void qk_inputs_free(struct qk_inputs *in)
 			qk_parts_release(&in->tasks[i]->parts);
 		}
 	for (size_t i = 0; i < in->ws->n_projects; i++)
-		qk_lockreach_release(&in->installed[i].reach);
+		qk_strv_release(&in->installed[i].local);
 	qk_lockfile_free(in->lock);
 	qk_filesets_free(in->sets);
 	qk_arena_release(&in->arena);
@@ -183,9 +183,7 @@ static const struct qk_installed *installed_for(struct qk_inputs *in, const stru
 	if (i->known)
 		return i;
 	i->known = true;
-	i->code = qk_lockfile_importers(in->lock, dirs, 2, &i->digest, &err);
-	if (!i->code)
-		i->code = qk_lockfile_reached(in->lock, dirs, 2, NULL, 0, &i->reach, &err);
+	i->code = qk_lockfile_importers(in->lock, dirs, 2, &i->digest, &i->local, &err);
 	if (i->code)
 		i->why = qk_arena_strdup(&in->arena, err.msg);
 	return i;
@@ -235,19 +233,16 @@ static void add_installed(struct qk_resolving *s)
 	qk_inputforms_note(s->ret, QK_INPUT_FILE, in->lock_name, NULL, false, NULL);
 	if (s->external_named) {
 		struct qk_err err = QK_ERR_INIT;
-		struct qk_lockreach reach;
+		qk_autostrv struct qk_strv local = { 0 };
 		struct qk_digest d;
 		const char *unknown;
 
-		if (qk_lockfile_packages(
-			    in->lock, s->external.v, s->external.n, &d, &unknown, &err) ||
-			qk_lockfile_reached(in->lock, NULL, 0, s->external.v, s->external.n, &reach,
-				&err)) {
+		if (qk_lockfile_packages(in->lock, s->external.v, s->external.n, &d, &local,
+			    &unknown, &err)) {
 			qk_inputforms_give_up(s, NULL, "%s", err.msg);
 			return;
 		}
-		add_local(s, &reach.local);
-		qk_lockreach_release(&reach);
+		add_local(s, &local);
 		if (unknown) {
 			qk_inputforms_give_up(s, NULL,
 				"externalDependencies names '%s', which %s does not install",
@@ -264,7 +259,7 @@ static void add_installed(struct qk_resolving *s)
 			qk_inputforms_give_up(s, NULL, "%s", i->why);
 			return;
 		}
-		add_local(s, &i->reach.local);
+		add_local(s, &i->local);
 		qk_digest_hex(&i->digest, hex);
 		qk_inputforms_note(
 			s->ret, QK_INPUT_EXTERNAL, s->task->project->root, NULL, true, NULL);

@@ -133,17 +133,44 @@ static int reach_importers(struct reach *r, const char *const *dirs, size_t n, s
 	return reach_all(r, err);
 }
 
-int qk_lockfile_importers(const struct qk_lockfile *l, const char *const *dirs, size_t n,
-	struct qk_digest *ret, struct qk_err *err)
+/* Where a snapshot is installed from, "vendor/x" of "x@file:vendor/x(peer@1.0.0)", if that is no registry. */
+static void add_local(struct qk_strv *to, const char *key)
 {
-	struct reach reach = { .l = l };
+	static const char mark[] = "@file:";
+	const char *at = key + qk_lockfile_name(key);
+
+	if (!strncmp(at, mark, sizeof(mark) - 1)) {
+		at += sizeof(mark) - 1;
+		qk_strv_take(to, qk_strndup(at, strcspn(at, "(")));
+	}
+}
+
+/* Folds what was reached, with the settings, and tells what of it is local. */
+static void reach_count(struct reach *r, struct qk_digest *ret, struct qk_strv *ret_local)
+{
 	struct qk_hasher h;
-	int r = reach_importers(&reach, dirs, n, err);
 
 	qk_hasher_init(&h);
-	qk_hasher_add(&h, l->settings.b, QK_DIGEST_SIZE);
-	reach_fold(&reach, &h);
+	qk_hasher_add(&h, r->l->settings.b, QK_DIGEST_SIZE);
+	reach_fold(r, &h);
 	qk_hasher_done(&h, ret);
+	for (size_t i = 0; i < r->nodes.n; i++)
+		if (r->nodes.v[i]->is_snapshot)
+			add_local(ret_local, r->nodes.v[i]->key);
+	for (size_t i = 0; i < r->linked.n; i++)
+		qk_strv_push(ret_local, r->linked.v[i]);
+	qk_strv_sort(ret_local);
+	qk_strv_uniq(ret_local);
+}
+
+int qk_lockfile_importers(const struct qk_lockfile *l, const char *const *dirs, size_t n,
+	struct qk_digest *ret, struct qk_strv *ret_local, struct qk_err *err)
+{
+	struct reach reach = { .l = l };
+	int r = reach_importers(&reach, dirs, n, err);
+
+	if (!r)
+		reach_count(&reach, ret, ret_local);
 	reach_release(&reach);
 	return r;
 }
@@ -164,35 +191,21 @@ static bool reach_name(struct reach *r, const char *name)
 }
 
 int qk_lockfile_packages(const struct qk_lockfile *l, const char *const *names, size_t n,
-	struct qk_digest *ret, const char **ret_unknown, struct qk_err *err)
+	struct qk_digest *ret, struct qk_strv *ret_local, const char **ret_unknown,
+	struct qk_err *err)
 {
 	struct reach reach = { .l = l };
-	struct qk_hasher h;
 	int r;
 
 	*ret_unknown = NULL;
-	qk_hasher_init(&h);
-	qk_hasher_add(&h, l->settings.b, QK_DIGEST_SIZE);
 	for (size_t i = 0; i < n; i++)
 		if (!reach_name(&reach, names[i]) && !*ret_unknown)
 			*ret_unknown = names[i];
 	r = reach_all(&reach, err);
-	reach_fold(&reach, &h);
-	qk_hasher_done(&h, ret);
+	if (!r)
+		reach_count(&reach, ret, ret_local);
 	reach_release(&reach);
 	return r;
-}
-
-/* Where a snapshot is installed from, "vendor/x" of "x@file:vendor/x(peer@1.0.0)", if that is no registry. */
-static void add_local(struct qk_strv *to, const char *key)
-{
-	static const char mark[] = "@file:";
-	const char *at = key + qk_lockfile_name(key);
-
-	if (!strncmp(at, mark, sizeof(mark) - 1)) {
-		at += sizeof(mark) - 1;
-		qk_strv_take(to, qk_strndup(at, strcspn(at, "(")));
-	}
 }
 
 int qk_lockfile_reached(const struct qk_lockfile *l, const char *const *dirs, size_t n,
@@ -205,29 +218,24 @@ int qk_lockfile_reached(const struct qk_lockfile *l, const char *const *dirs, si
 	for (size_t i = 0; i < n_names; i++)
 		reach_name(&reach, names[i]);
 	r = reach_importers(&reach, dirs, n, err);
+	if (!r && reach.nodes.n)
+		qsort(reach.nodes.v, reach.nodes.n, sizeof(*reach.nodes.v), by_key);
 	for (size_t i = 0; i < reach.nodes.n && !r; i++) {
-		const struct qk_locknode *node = reach.nodes.v[i], *s;
+		const struct qk_locknode *node = reach.nodes.v[i];
 
-		HASH_FIND_STR(l->snapshots, node->key, s);
-		qk_strv_push(s == node ? &ret->snapshots : &ret->importers, node->key);
-		if (s == node)
-			add_local(&ret->local, node->key);
+		if (node->is_snapshot)
+			qk_vec_push(&ret->snapshots, node->key);
+		else
+			qk_vec_push(&ret->importers, node->key);
 	}
-	for (size_t i = 0; i < reach.linked.n && !r; i++)
-		qk_strv_push(&ret->local, reach.linked.v[i]);
-	qk_strv_sort(&ret->snapshots);
-	qk_strv_sort(&ret->importers);
-	qk_strv_sort(&ret->local);
-	qk_strv_uniq(&ret->local);
 	reach_release(&reach);
 	return r;
 }
 
 void qk_lockreach_release(struct qk_lockreach *r)
 {
-	qk_strv_release(&r->snapshots);
-	qk_strv_release(&r->importers);
-	qk_strv_release(&r->local);
+	qk_vec_release(&r->snapshots);
+	qk_vec_release(&r->importers);
 }
 
 void qk_lockfile_all(

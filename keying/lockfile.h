@@ -36,26 +36,25 @@ bool qk_lockfile_has_importer(const struct qk_lockfile *l, const char *dir);
  * What the importers install, as one digest. dirs: directories relative to the workspace root, "."
  * for the root; those the lockfile does not know install nothing. -EINVAL if a package they name is
  * in no snapshot: the lockfile is incomplete.
+ *
+ * ret_local gets, sorted, the directories and archives that packages are installed from or linked to,
+ * relative to the root: what is in them stands in no lockfile. One outside begins with "..".
  */
 int qk_lockfile_importers(const struct qk_lockfile *l, const char *const *dirs, size_t n,
-	struct qk_digest *ret, struct qk_err *err);
+	struct qk_digest *ret, struct qk_strv *ret_local, struct qk_err *err);
 
 /*
  * The same for packages by name, all installed versions of each. *ret_unknown: the first name
  * nothing is installed of, else NULL; it counts as such.
  */
 int qk_lockfile_packages(const struct qk_lockfile *l, const char *const *names, size_t n,
-	struct qk_digest *ret, const char **ret_unknown, struct qk_err *err);
+	struct qk_digest *ret, struct qk_strv *ret_local, const char **ret_unknown,
+	struct qk_err *err);
 
-/* What importers and packages by name reach, themselves included; each list sorted. */
+/* What importers and packages by name reach, themselves included; sorted, and the lockfile's. */
 struct qk_lockreach {
-	struct qk_strv snapshots; /* keys */
-	struct qk_strv importers; /* directories */
-	/*
-	 * Directories and archives that packages are installed from or linked to, relative to the
-	 * root: what is in them stands in no lockfile. One outside the workspace begins with "..".
-	 */
-	struct qk_strv local;
+	QK_VEC(const char *) snapshots; /* keys */
+	QK_VEC(const char *) importers; /* directories */
 };
 
 /* A name that nothing is installed of reaches nothing. Release ret also after a failure. */

@@ -261,6 +261,7 @@ static int read_snapshots(struct qk_lockfile *l, struct fold *f, const yaml_node
 		if (!text_of(k) || !v || v->type != YAML_MAPPING_NODE)
 			return fail_at(l, k, err, "a snapshot must be a mapping");
 		n = new_node(l, k);
+		n->is_snapshot = true;
 		qk_hasher_init(&f->h);
 		qk_hasher_field(&f->h, n->key, strlen(n->key));
 		fold_package(packages, n->key, &f->h);

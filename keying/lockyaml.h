@@ -20,6 +20,7 @@ struct qk_locknode {
 	struct qk_digest own; /* its fields, without those of what it leads to */
 	const char **refs;    /* keys of snapshots; with LINK in front, of importers */
 	size_t n_refs;
+	bool is_snapshot;
 	int line;
 };
 

@@ -178,13 +178,13 @@ static const char *snapshot_at(const struct qk_packages *p, const char *path)
 
 /* --- what a key holds --- */
 
-static bool has(const struct qk_strv *sorted, const char *s)
+static bool has(const char *const *sorted, size_t n, const char *s)
 {
-	size_t lo = 0, hi = sorted->n;
+	size_t lo = 0, hi = n;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		int order = strcmp(sorted->v[mid], s);
+		int order = strcmp(sorted[mid], s);
 
 		if (!order)
 			return true;
@@ -274,7 +274,7 @@ static const struct held *covered(struct qk_packages *p, const struct qk_task *t
 	for (size_t i = 0; ignored->n && i < p->importers.n; i++) {
 		const char *dir = p->importers.v[i];
 
-		if (strcmp(dir, ".") && strcmp(dir, t->project->root) && !has(&own->reach.importers, dir) &&
+		if (strcmp(dir, ".") && strcmp(dir, t->project->root) && !has(own->reach.importers.v, own->reach.importers.n, dir) &&
 			covers(ignored, dir))
 			qk_vec_push(&dirs, dir);
 	}
@@ -293,7 +293,7 @@ void qk_packages_linked(struct qk_packages *p, const struct qk_task *t,
 	for (size_t i = 0; also && i < also->reach.importers.n; i++) {
 		const char *dir = also->reach.importers.v[i];
 
-		if (strcmp(dir, ".") && !has(&own->reach.importers, dir) && !covers(ignored, dir))
+		if (strcmp(dir, ".") && !has(own->reach.importers.v, own->reach.importers.n, dir) && !covers(ignored, dir))
 			qk_strv_push(ret, dir);
 	}
 }
@@ -309,10 +309,10 @@ const char *qk_packages_unkeyed(struct qk_packages *p, const struct qk_task *t,
 		return NULL;
 	r = qk_inputs_task(p->in, t);
 	own = held_by(p, t, r);
-	if (has(&own->reach.snapshots, snapshot) || selects_lockfile(p, r))
+	if (has(own->reach.snapshots.v, own->reach.snapshots.n, snapshot) || selects_lockfile(p, r))
 		return NULL;
 	also = covered(p, t, own, ignored);
-	if (also && has(&also->reach.snapshots, snapshot))
+	if (also && has(also->reach.snapshots.v, also->reach.snapshots.n, snapshot))
 		return NULL;
 	*ret_hoisted = !r->external_named;
 	return qk_arena_strndup(&r->parts.arena, snapshot, qk_lockfile_name(snapshot));

@@ -52,11 +52,12 @@ static char *edited(const char *from, const char *to)
 static struct qk_digest importers(const char *text, const char *dirs)
 {
 	struct qk_lockfile *l = parse(text);
-	qk_autostrv struct qk_strv words = { 0 };
+	qk_autostrv struct qk_strv words = { 0 }, local = { 0 };
 	struct qk_digest d;
 
 	qk_strv_split(&words, dirs);
-	ck_assert_msg(!qk_lockfile_importers(l, (const char *const *)words.v, words.n, &d, &err),
+	ck_assert_msg(!qk_lockfile_importers(
+			      l, (const char *const *)words.v, words.n, &d, &local, &err),
 		"%s", err.msg);
 	qk_lockfile_free(l);
 	return d;
@@ -65,13 +66,13 @@ static struct qk_digest importers(const char *text, const char *dirs)
 static struct qk_digest packages(const char *text, const char *names, const char *unknown)
 {
 	struct qk_lockfile *l = parse(text);
-	qk_autostrv struct qk_strv words = { 0 };
+	qk_autostrv struct qk_strv words = { 0 }, local = { 0 };
 	struct qk_digest d;
 	const char *not_there;
 
 	qk_strv_split(&words, names);
 	ck_assert_int_eq(qk_lockfile_packages(
-				 l, (const char *const *)words.v, words.n, &d, &not_there, &err),
+				 l, (const char *const *)words.v, words.n, &d, &local, &not_there, &err),
 		0);
 	if (unknown)
 		ck_assert_str_eq(not_there, unknown);
@@ -298,9 +299,10 @@ START_TEST(missing_snapshot_is_said)
 				   "      x:\n        specifier: 1\n        version: 1.0.0\n";
 	struct qk_lockfile *l = parse(text);
 	static const char *const dirs[] = { "a" };
+	qk_autostrv struct qk_strv local = { 0 };
 	struct qk_digest d;
 
-	ck_assert_int_eq(qk_lockfile_importers(l, dirs, 1, &d, &err), -EINVAL);
+	ck_assert_int_eq(qk_lockfile_importers(l, dirs, 1, &d, &local, &err), -EINVAL);
 	ck_assert_str_eq(err.msg, "pnpm-lock.yaml:3: 'a' needs 'x@1.0.0', which is in no snapshot");
 	qk_lockfile_free(l);
 }
@@ -338,7 +340,9 @@ START_TEST(local_packages_reached)
 	read_local(&text);
 	l = parse(text.s);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		qk_autostrv struct qk_strv local = { 0 };
 		struct qk_lockreach got;
+		struct qk_digest d;
 		qk_autobuf struct qk_buf b = QK_BUF_INIT;
 
 		ck_assert_msg(
@@ -347,8 +351,9 @@ START_TEST(local_packages_reached)
 			qk_buf_addf(&b, "%s%s", k ? " " : "", got.snapshots.v[k]);
 		ck_assert_str_eq(b.s, rows[i].want);
 		qk_buf_reset(&b);
-		for (size_t k = 0; k < got.local.n; k++)
-			qk_buf_addf(&b, "%s%s", k ? " " : "", got.local.v[k]);
+		ck_assert_msg(!qk_lockfile_importers(l, &rows[i].dir, 1, &d, &local, &err), "%s", err.msg);
+		for (size_t k = 0; k < local.n; k++)
+			qk_buf_addf(&b, "%s%s", k ? " " : "", local.v[k]);
 		ck_assert_str_eq(b.s, rows[i].local);
 		qk_lockreach_release(&got);
 	}
