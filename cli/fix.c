@@ -273,35 +273,44 @@ static int fix_target(struct fixing *f, const struct qk_json *fix)
 
 /* --- what is left --- */
 
-/* Findings that nothing mends, on stderr: at most a few lines. */
+/* Findings of a list that nothing mends, in a line on stderr. */
+static void say_list(const char *task, const char *kind, const struct qk_json *list)
+{
+	const char *first = NULL;
+	size_t n = 0;
+
+	for (uint32_t i = 0; list && i < list->n; i++) {
+		const struct qk_json *path = qk_json_get(list->items[i], "path");
+
+		if (qk_json_get(list->items[i], "fix"))
+			continue;
+		path = path ? path : qk_json_get(list->items[i], "process");
+		path = path ? path : qk_json_get(list->items[i], "name");
+		first = first ? first : path ? path->s : "?";
+		n++;
+	}
+	if (n)
+		fprintf(stderr, "qk: %s: no edit mends %s: %s%s\n", task, kind, first,
+			n > 1 ? " and others" : "");
+}
+
 static void say_rest(const struct fixing *f)
 {
-	static const char *const counted[] = { "undeclaredReads", "tsconfigReads", "strayWrites", "ordering",
+	static const char *const told[] = { "undeclaredReads", "tsconfigReads", "strayWrites", "ordering",
 		"multipleWriters", "leftRunning", "hoistedPackages" };
-	const struct qk_json *tasks = qk_json_get(f->last, "tasks");
+	static const char by_project[] = "dependencyReads";
+	const struct qk_json *tasks = qk_json_get(f->last, "tasks"), *projects;
 
 	for (uint32_t i = 0; tasks && i < tasks->n; i++) {
 		const struct qk_json_member *task = &tasks->members[i];
 
-		for (size_t k = 0; k < sizeof(counted) / sizeof(counted[0]); k++) {
-			const struct qk_json *list = qk_json_get(task->value, counted[k]);
-			const char *first = NULL;
-			size_t n = 0;
-
-			for (uint32_t j = 0; list && is_wanted(f, task->key) && j < list->n; j++) {
-				const struct qk_json *path = qk_json_get(list->items[j], "path");
-
-				if (qk_json_get(list->items[j], "fix"))
-					continue;
-				path = path ? path : qk_json_get(list->items[j], "process");
-				path = path ? path : qk_json_get(list->items[j], "name");
-				first = first ? first : path ? path->s : "?";
-				n++;
-			}
-			if (n)
-				fprintf(stderr, "qk: %s: no edit mends %s: %s%s\n", task->key, counted[k],
-					first, n > 1 ? " and others" : "");
-		}
+		if (!is_wanted(f, task->key))
+			continue;
+		for (size_t k = 0; k < sizeof(told) / sizeof(told[0]); k++)
+			say_list(task->key, told[k], qk_json_get(task->value, told[k]));
+		projects = qk_json_get(task->value, by_project);
+		for (uint32_t k = 0; projects && k < projects->n; k++)
+			say_list(task->key, by_project, projects->members[k].value);
 	}
 }
 
