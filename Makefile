@@ -240,7 +240,7 @@ unit: $(UNIT_BIN) $(PROBE_BIN) $(HARNESS_BIN) ## run the unit tests alone
 	$Q$(CHECK) $(addprefix -u ,$(UNIT_BIN)) no-cases
 
 # Those that start neither a recorder nor a sandbox: there is none inside another.
-SELF_UNITS := $(filter-out $(patsubst %,$O/tests/check_%,doorman fastlane fdio fix probes recorder \
+SELF_UNITS := $(filter-out $(patsubst %,$O/tests/check_%,doorman fastlane fdio fix network probes recorder \
 	run settle storms strace walls),$(UNIT_BIN))
 SELF = MAKEFILES=$(abspath $(QK_MK)) $(MAKE) SANDBOX=enforce SANDBOX_REPORT=$(abspath $O)/self.json O=$O/self
 

@@ -166,20 +166,6 @@ static void check_grants(const struct qk_request *r)
 				r->lists[QK_LIST_ALLOW].v[i]);
 }
 
-/* A wall that is asked for and not there is said, once a make. */
-static void tell_open_network(const struct qk_request *r)
-{
-	size_t n = r->lists[QK_LIST_ALLOW_NETWORK].n, denied = r->lists[QK_LIST_DENY_NETWORK].n;
-	bool all = n == 1 && !denied && !strcmp(r->lists[QK_LIST_ALLOW_NETWORK].v[0], "true");
-	static bool told;
-
-	if (told || r->mode != QK_MODE_ENFORCE || all || (!r->is_explicit && !n && !denied))
-		return;
-	told = true;
-	fprintf(stderr, "qk: %s: its network is open all the same: hosts are not held to grants yet\n",
-		r->target);
-}
-
 static bool is_strict(const char *target, const char *value)
 {
 	if (!*value || !strcmp(value, "0") || !strcmp(value, "off") || !strcmp(value, "no"))
@@ -311,7 +297,6 @@ char *qk_recipe_task_request(
 	}
 	if (r.is_explicit && r.mode == QK_MODE_OFF && !qk_plugin.knobs.sandbox_off)
 		qk_plugin_hold(&r);
-	tell_open_network(&r);
 	qk_deep_siblings(target, no_sibling, NULL); /* here it can be seen whether the layout fits */
 	return append_request(&r);
 }
@@ -343,7 +328,6 @@ char *qk_recipe_request(void)
 	for (unsigned int l = 0; l < QK_N_LISTS; l++)
 		add_words(&r, (enum qk_list)l, parts.v[4 + l]);
 	check_grants(&r);
-	tell_open_network(&r);
 	keep_scratches_apart(&r);
 	qk_deep_siblings(target, add_siblings, &r);
 	qk_deep_prerequisites(target, join_words, &r);

@@ -63,6 +63,23 @@ const char *const qk_list_variables[QK_N_LISTS] = {
 	[QK_LIST_ALLOW] = "QK_ALLOW",
 };
 
+static bool grants_all(const struct qk_request *r)
+{
+	for (size_t i = 0; i < r->lists[QK_LIST_ALLOW_NETWORK].n; i++)
+		if (!strcmp(r->lists[QK_LIST_ALLOW_NETWORK].v[i], "true"))
+			return true;
+	return false;
+}
+
+bool qk_request_network_open(const struct qk_request *r)
+{
+	bool said = r->lists[QK_LIST_ALLOW_NETWORK].n || r->lists[QK_LIST_DENY_NETWORK].n;
+
+	if (r->mode != QK_MODE_ENFORCE || (!r->is_explicit && !said))
+		return true;
+	return grants_all(r) && !r->lists[QK_LIST_DENY_NETWORK].n;
+}
+
 void qk_request_write(const struct qk_request *r, struct qk_buf *out)
 {
 	size_t begin = qk_record_begin(out);

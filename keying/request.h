@@ -95,6 +95,12 @@ struct qk_request {
 	QK_VEC(const char *) lists[QK_N_LISTS];
 };
 
+/*
+ * Whether the task's network is as without qk: it is not held, it says nothing of hosts (a recipe),
+ * or it is granted all and denied none.
+ */
+bool qk_request_network_open(const struct qk_request *r);
+
 /* Appends the request's record to out. arena, offset and make_pid's file are the caller's matter. */
 void qk_request_write(const struct qk_request *r, struct qk_buf *out);
 

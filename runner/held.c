@@ -98,6 +98,7 @@ static int prepare_walls(struct holding *o, size_t i, struct qk_err *err)
 		(unsigned long long)r->offset, o->h->spec->parallel ? i : 0);
 	o->walls.layer = o->layer;
 	o->walls.spares = true;
+	o->walls.closed_network = !qk_request_network_open(r);
 	bind_through(o);
 	tmpdir = qk_walls_tmpdir(&o->walls);
 	for (size_t k = 0; tmpdir && k < (o->h->spec->explicit_grants ? 3 : 1); k++)

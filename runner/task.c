@@ -259,6 +259,7 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 		(unsigned long long)r->offset);
 	t->walls.layer = t->layer;
 	t->walls.spares = true;
+	t->walls.closed_network = !qk_request_network_open(r);
 	bind_through(t);
 	tmpdir = qk_walls_tmpdir(&t->walls);
 	if (tmpdir)

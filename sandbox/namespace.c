@@ -172,11 +172,11 @@ int qk_namespace_attach(int mount_fd, int target_fd)
 		MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) ? -errno : 0;
 }
 
-int qk_namespace_drop(const char **ret_step)
+int qk_namespace_drop(bool closed_network, const char **ret_step)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
-	uint64_t keep = geteuid() ? 0 : root_keeps;
+	uint64_t keep = geteuid() ? 0 : root_keeps & ~(closed_network ? CAP(NET_ADMIN) : 0);
 
 	/* past the last capability the kernel knows, the call fails: nothing to drop there */
 	for (int cap = 0; cap < 64; cap++) {

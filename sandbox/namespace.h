@@ -29,8 +29,9 @@ int qk_namespace_attach(int mount_fd, int target_fd);
  * what other processes hold open (SYS_PTRACE), files behind the mounts (DAC_READ_SEARCH opens by
  * handle), devices and the kernel itself. Root keeps what builds use: owners, modes, ids, kill,
  * chroot, nice, low ports. An ordinary user keeps none. The bounding set shrinks too, so exec and
- * setuid programs give nothing back. Async-signal-safe. 0, or -errno with the step.
+ * setuid programs give nothing back. closed_network: nor does root keep NET_ADMIN, which without a user
+ * namespace reaches every network there is. Async-signal-safe. 0, or -errno with the step.
  */
-int qk_namespace_drop(const char **ret_step);
+int qk_namespace_drop(bool closed_network, const char **ret_step);
 
 #endif

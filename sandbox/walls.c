@@ -9,6 +9,7 @@
 #include "sandbox/layer.h"
 #include "sandbox/lift.h"
 #include "sandbox/namespace.h"
+#include "sandbox/network.h"
 #include "sandbox/onecpu.h"
 #include "sandbox/outputs.h"
 #include "sandbox/overlay.h"
@@ -238,6 +239,18 @@ static int command_ruleset(struct qk_walls *w, const char *cwd, struct qk_err *e
 	return 0;
 }
 
+/* Those of an overlay's mounts, and that of the network. */
+static int enter_namespaces(const struct qk_walls *w, struct qk_err *err)
+{
+	int r = qk_namespace_enter(qk_walls_without("userns"), err);
+
+	if (r || !w->closed_network)
+		return r;
+	if (qk_walls_without("netns"))
+		return qk_fail(err, -EPERM, "network namespaces: taken away for a test");
+	return qk_network_enter(err);
+}
+
 static int enter_overlay(struct qk_walls *w, const char *cwd, struct qk_err *err)
 {
 	bool held = w->backend == QK_BACKEND_HELD_OVERLAY;
@@ -250,7 +263,7 @@ static int enter_overlay(struct qk_walls *w, const char *cwd, struct qk_err *err
 		return qk_fail(err, -EINVAL, "held overlay: taken away for a test");
 	if (!strcmp(w->policy->root, "/"))
 		return qk_fail(err, -EINVAL, "overlay: the workspace is the root directory");
-	r = qk_namespace_enter(qk_walls_without("userns"), err);
+	r = enter_namespaces(w, err);
 	if (r)
 		return r;
 	/* descriptors from before belong to mounts of the namespace left behind */
@@ -287,6 +300,9 @@ static int enter(struct qk_walls *w, struct qk_err *err)
 		r = enter_overlay(w, physical, err);
 		break;
 	case QK_BACKEND_LANDLOCK:
+		r = w->closed_network ? enter_namespaces(w, err) : 0;
+		if (r)
+			return r;
 		w->lower_fd = open(w->policy->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (w->lower_fd < 0)
 			return qk_fail(err, errno, "open '%s'", w->policy->root);
@@ -345,8 +361,12 @@ int qk_walls_confine(const struct qk_walls *w, const char **ret_step)
 		*ret_step = "restrict by Landlock";
 		r = qk_landlock_restrict(w->ruleset_fd);
 	}
-	if (!r && w->backend != QK_BACKEND_LANDLOCK)
-		r = qk_namespace_drop(ret_step);
+	if (!r && w->closed_network) {
+		*ret_step = "guard the network";
+		r = qk_network_guard();
+	}
+	if (!r && (w->backend != QK_BACKEND_LANDLOCK || w->closed_network))
+		r = qk_namespace_drop(w->closed_network, ret_step);
 	return r;
 }
 

@@ -68,7 +68,7 @@ struct qk_walls_host {
  * must work and a refused one must fail. no_overlay (QK_SANDBOX_OVERLAY=0) leaves out the first
  * two. attended: commands will run with the seccomp recorder, so that a doorman lifts some of the
  * limits. Nothing is left in dir. The environment variable QK_TEST_WITHOUT, a comma list of landlock,
- * userns, overlay, held, makes the named thing fail as on a host without it. Without user
+ * userns, netns, overlay, held, makes the named thing fail as on a host without it. Without user
  * namespaces root goes on with a mount namespace alone: only overlay leaves it with landlock alone.
  * Costs 1 to 3 ms.
  */
@@ -80,6 +80,7 @@ struct qk_walls {
 	const char *layer;              /* absolute; upper/ and work/ are made in it */
 	const struct qk_strv *bound;    /* absolute paths that writes reach at once: .git, node_modules, scratch;
 					   missing ones are passed over */
+	bool closed_network; /* the command has a network of its own (network.h) */
 	bool spares; /* a layer in which nothing is left is kept beside its place, for the next to use */
 	/* private */
 	int lower_fd;  /* the workspace root as it was before the overlay covered it */

@@ -56,6 +56,7 @@ static struct qk_buf report = QK_BUF_INIT; /* "+path" applied, "-path" stray, "!
 static const char *cwd = "."; /* beneath root */
 static bool discard, spares;
 static bool recorded; /* by seccomp, with a doorman */
+static bool closed;   /* the network */
 
 static const char *at(const char *rel)
 {
@@ -75,7 +76,7 @@ static void put(const char *rel, const char *text)
 	ck_assert_int_eq(qk_write_file(at(rel), text, strlen(text), 0644, NULL), 0);
 }
 
-static const char *text_of(const char *rel)
+static inline const char *text_of(const char *rel)
 {
 	static struct qk_buf b = QK_BUF_INIT;
 
@@ -83,7 +84,7 @@ static const char *text_of(const char *rel)
 	return qk_read_file(AT_FDCWD, at(rel), 1 << 20, &b, NULL) ? "(none)" : b.s;
 }
 
-static bool there(const char *rel)
+static inline bool there(const char *rel)
 {
 	struct stat st;
 
@@ -170,6 +171,7 @@ static int play(enum qk_backend backend, const char *script, int out, int rep)
 	w.layer = layer;
 	w.bound = &bound;
 	w.spares = spares;
+	w.closed_network = closed;
 	if (chdir(at(cwd)))
 		return 98 << 8;
 	if (recorded && backend == QK_BACKEND_NONE)
