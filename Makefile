@@ -59,6 +59,9 @@ BPF_CC ?= clang
 EBPF := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),$(shell \
 	pkg-config --exists 'libbpf >= 1.0' 2>/dev/null && echo 'int x;' | \
 	$(BPF_CC) -target bpf -x c -c -o /dev/null - 2>/dev/null && echo $O/libexec/qk/ebpf))
+# The way out of closed networks; it asks libc for addresses, so it is no part of the static runner.
+PROXY_SRC := $(call SRC,sandbox/proxy)
+PROXY := $O/libexec/qk/proxy
 # The fast lane is for x86, its 32-bit half where the compiler has that too.
 LANE_64 := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),$O/lib/qk/fastlane.so)
 LANE_32 := $(if $(LANE_64),$(if $(shell echo 'int x;' | $(CC) -m32 -nostdlib -shared -fPIC -x c -o /dev/null - \
@@ -80,7 +83,7 @@ SAY = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $1 $2)
 .SECONDARY:
 .PHONY: all
 
-all: $(PLUGIN_SO) $(WORKSPACE_SO) $(RUNNER_SH) $(QK) $(LANE_64) $(LANE_32) $(EBPF) ## build the plugin, the runner and the qk program
+all: $(PLUGIN_SO) $(WORKSPACE_SO) $(RUNNER_SH) $(QK) $(LANE_64) $(LANE_32) $(EBPF) $(PROXY) ## build the plugin, the runner and the qk program
 
 $O/obj/%.o: %.c
 	$(call SAY,CC,$<)
@@ -143,6 +146,12 @@ $O/libexec/qk/ebpf: $O/obj/sandbox/ebpf/helper.o $O/libqk.a
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $$(pkg-config --libs libbpf) -lpthread
 
+$O/libqk-proxy.a: $(call OBJ,$(filter-out sandbox/proxy/main.c,$(PROXY_SRC)))
+$(PROXY): $O/obj/sandbox/proxy/main.o $O/libqk-proxy.a $O/libqk.a
+	$(call SAY,LINK,$@)
+	@mkdir -p $(@D)
+	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lpthread
+
 # nodelete: make calls into us after it has dlclosed us; Bsymbolic: make exports names of its own.
 $(PLUGIN_SO): $(call LOBJ,$(PLUGIN) $(REPORT) $(BASE) $(SANDBOX_SRC) \
 	$(addprefix keying/,request.c sandboxhost.c storename.c digest.c digestcache.c filehash.c key.c)) gmk-plugin/qk.map
@@ -161,7 +170,7 @@ $(WORKSPACE_SO): $(call LOBJ,$(WORKSPACE) $(KEYING) $(BASE) report/keepers.c) gm
 # The verbs and the runner without main, so that unit tests can have parts of them.
 $O/libqk-cli.a: $(call OBJ,$(filter-out cli/main.c,$(CLI)))
 $O/libqk-runner.a: $(call OBJ,$(filter-out runner/sh.c $(HEAP),$(RUNNER)))
-$O/libqk-cli.a $O/libqk-runner.a:
+$O/libqk-cli.a $O/libqk-runner.a $O/libqk-proxy.a:
 	$(call SAY,AR,$@)
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
@@ -171,7 +180,7 @@ $O/bin/qk: $O/obj/cli/main.o $O/libqk-cli.a $O/libqk.a
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS)
 
-$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk-runner.a $O/libqk.a
+$(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk-runner.a $O/libqk-proxy.a $O/libqk.a
 	$(call SAY,LINK,$@)
 	@mkdir -p $(@D)
 	$Q$(CC) $(SAN_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(QK_LIBS) -lcjson -lcheck -lsubunit -lm -lrt -lpthread
@@ -266,7 +275,7 @@ PREFIX_DIR = $(DESTDIR)$(PREFIX)
 SHARE := share/man/man1/qk.1 share/man/man5/qk.mk.5 share/bash-completion/completions/qk \
 	share/zsh/site-functions/_qk
 INSTALLED := include/qk.mk lib/qk/qk.so lib/qk/qk-workspace.so $(patsubst $O/%,%,$(LANE_64) $(LANE_32)) \
-	libexec/qk/sh $(patsubst $O/%,%,$(EBPF)) $(if $(QK),bin/qk) $(SHARE)
+	libexec/qk/sh libexec/qk/proxy $(patsubst $O/%,%,$(EBPF)) $(if $(QK),bin/qk) $(SHARE)
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR if set
 	install -d $(addprefix $(PREFIX_DIR)/,$(sort $(dir $(INSTALLED))))
@@ -275,6 +284,7 @@ install: all ## install under PREFIX (/usr/local), below DESTDIR if set
 	$(if $(LANE_64),install -m 755 $(LANE_64) $(LANE_32) $(PREFIX_DIR)/lib/qk/)
 	install -m 755 $(WORKSPACE_SO) $(PREFIX_DIR)/lib/qk/qk-workspace.so
 	install -m 755 $(RUNNER_SH) $(PREFIX_DIR)/libexec/qk/sh
+	install -m 755 $(PROXY) $(PREFIX_DIR)/libexec/qk/proxy
 	$(if $(EBPF),install -m 755 $(EBPF) $(PREFIX_DIR)/libexec/qk/)
 	$(if $(QK),install -m 755 $(QK) $(PREFIX_DIR)/bin/qk)
 	install -m 644 docs/qk.1 $(PREFIX_DIR)/share/man/man1/qk.1

@@ -33,7 +33,7 @@ fact 'cli includes what is beside it' "$(includes cli base keying sandbox report
 fact 'gnumake.h is included by more than gmkx.c' \
 	"$(grep -rl '<gnumake.h>' --include='*.[ch]' gmk-plugin base keying sandbox report runner cli | grep -v '^gmk-plugin/gmkx.c$')"
 
-for h in base/*.h keying/*.h sandbox/*.h report/*.h runner/*.h gmk-plugin/*.h gmk-plugin/tasks/*.h cli/*.h; do
+for h in base/*.h keying/*.h sandbox/*.h sandbox/proxy/*.h report/*.h runner/*.h gmk-plugin/*.h gmk-plugin/tasks/*.h cli/*.h; do
 	fact "$h does not compile alone" "$(${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -fsyntax-only -x c "$h" 2>&1 | head -n 3)"
 done
 
