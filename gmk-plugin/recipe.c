@@ -9,6 +9,7 @@
 #include "gmk-plugin/taskpart.h"
 #include "keying/sandboxspec.h"
 #include "report/result.h"
+#include "sandbox/uplink.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -215,12 +216,29 @@ static uint64_t caching_of(const char *target, const char *cache)
 	return caching;
 }
 
+/* The proxy that granted hosts are reached by, once a run. */
+static void start_proxy(const struct qk_request *r)
+{
+	qk_autofree char *helper = qk_path_join(qk_plugin.runner, "../proxy");
+	const char *run = getenv("QK_RUN");
+	static bool started;
+	struct qk_err err = QK_ERR_INIT;
+
+	if (started || !qk_request_network_filtered(r))
+		return;
+	started = true;
+	/* it ends with the top make, not with the one that needs it first */
+	if (qk_uplink_start(helper, r->run, qk_plugin.top || !run ? getpid() : atoi(run), &err))
+		qk_gmkx_fatal("qk: %s", err.msg);
+}
+
 static char *append_request(const struct qk_request *r)
 {
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
 	uint64_t offset = qk_plugin.requests_len;
 	int ret;
 
+	start_proxy(r);
 	qk_request_write(r, &b);
 	ret = qk_write_all(qk_plugin.requests_fd, b.s, b.len);
 	if (ret)

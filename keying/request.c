@@ -80,6 +80,11 @@ bool qk_request_network_open(const struct qk_request *r)
 	return grants_all(r) && !r->lists[QK_LIST_DENY_NETWORK].n;
 }
 
+bool qk_request_network_filtered(const struct qk_request *r)
+{
+	return !qk_request_network_open(r) && r->lists[QK_LIST_ALLOW_NETWORK].n;
+}
+
 void qk_request_write(const struct qk_request *r, struct qk_buf *out)
 {
 	size_t begin = qk_record_begin(out);

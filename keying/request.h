@@ -101,6 +101,9 @@ struct qk_request {
  */
 bool qk_request_network_open(const struct qk_request *r);
 
+/* Whether it is closed, but for hosts that are granted. */
+bool qk_request_network_filtered(const struct qk_request *r);
+
 /* Appends the request's record to out. arena, offset and make_pid's file are the caller's matter. */
 void qk_request_write(const struct qk_request *r, struct qk_buf *out);
 

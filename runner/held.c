@@ -7,6 +7,7 @@
 #include "report/result.h"
 #include "runner/task.h"
 #include "runner/ultracache.h"
+#include "runner/wayout.h"
 #include "sandbox/run.h"
 
 #include <errno.h>
@@ -98,12 +99,13 @@ static int prepare_walls(struct holding *o, size_t i, struct qk_err *err)
 		(unsigned long long)r->offset, o->h->spec->parallel ? i : 0);
 	o->walls.layer = o->layer;
 	o->walls.spares = true;
-	o->walls.closed_network = !qk_request_network_open(r);
 	bind_through(o);
 	tmpdir = qk_walls_tmpdir(&o->walls);
 	for (size_t k = 0; tmpdir && k < (o->h->spec->explicit_grants ? 3 : 1); k++)
 		qk_env_set(&o->env, temporary[k], tmpdir);
-	ret = qk_mkdirs(o->layer, err);
+	ret = qk_wayout_prepare(&o->walls, r, &o->env, err);
+	if (!ret)
+		ret = qk_mkdirs(o->layer, err);
 	if (ret)
 		return ret;
 	/* Landlock alone: it is the directory for temporary files */

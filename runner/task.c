@@ -12,6 +12,7 @@
 #include "runner/shell.h"
 #include "runner/strict.h"
 #include "runner/warm.h"
+#include "runner/wayout.h"
 #include "sandbox/run.h"
 
 #include <errno.h>
@@ -259,11 +260,12 @@ static int prepare_walls(struct task *t, struct qk_err *err)
 		(unsigned long long)r->offset);
 	t->walls.layer = t->layer;
 	t->walls.spares = true;
-	t->walls.closed_network = !qk_request_network_open(r);
 	bind_through(t);
 	tmpdir = qk_walls_tmpdir(&t->walls);
 	if (tmpdir)
 		set_tmpdir(t, tmpdir);
+	if (qk_wayout_prepare(&t->walls, r, &t->env, err))
+		return -err->code;
 	if (r->backend == QK_BACKEND_LANDLOCK)
 		return qk_mkdirs(t->layer, err);
 	return qk_mkdirs(layers, err);

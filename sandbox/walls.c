@@ -240,7 +240,7 @@ static int command_ruleset(struct qk_walls *w, const char *cwd, struct qk_err *e
 }
 
 /* Those of an overlay's mounts, and that of the network. */
-static int enter_namespaces(const struct qk_walls *w, struct qk_err *err)
+static int enter_namespaces(struct qk_walls *w, struct qk_err *err)
 {
 	int r = qk_namespace_enter(qk_walls_without("userns"), err);
 
@@ -248,7 +248,10 @@ static int enter_namespaces(const struct qk_walls *w, struct qk_err *err)
 		return r;
 	if (qk_walls_without("netns"))
 		return qk_fail(err, -EPERM, "network namespaces: taken away for a test");
-	return qk_network_enter(err);
+	r = qk_network_enter(err);
+	if (!r && w->uplink.conn >= 0)
+		r = qk_uplink_open(&w->uplink, &w->hosts, &w->denied, err);
+	return r;
 }
 
 static int enter_overlay(struct qk_walls *w, const char *cwd, struct qk_err *err)
@@ -423,6 +426,9 @@ void qk_walls_release(struct qk_walls *w)
 			close(*fds[i]);
 		*fds[i] = -1;
 	}
+	qk_uplink_release(&w->uplink);
+	qk_strv_release(&w->hosts);
+	qk_strv_release(&w->denied);
 	qk_strv_release(&w->made);
 	qk_strv_release(&w->files);
 	qk_strv_release(&w->lifted);

@@ -41,6 +41,7 @@
 #include "base/vec.h"
 #include "sandbox/layer.h"
 #include "sandbox/policy.h"
+#include "sandbox/uplink.h"
 
 #include <stdbool.h>
 
@@ -81,6 +82,8 @@ struct qk_walls {
 	const struct qk_strv *bound;    /* absolute paths that writes reach at once: .git, node_modules, scratch;
 					   missing ones are passed over */
 	bool closed_network; /* the command has a network of its own (network.h) */
+	struct qk_uplink uplink; /* connected: the closed network gets this way out, to these hosts */
+	struct qk_strv hosts, denied;
 	bool spares; /* a layer in which nothing is left is kept beside its place, for the next to use */
 	/* private */
 	int lower_fd;  /* the workspace root as it was before the overlay covered it */
@@ -94,7 +97,7 @@ struct qk_walls {
 	bool mounted;
 };
 
-#define QK_WALLS_INIT { .lower_fd = -1, .opened = QK_LAYER_INIT, .ruleset_fd = -1 }
+#define QK_WALLS_INIT { .uplink = QK_UPLINK_INIT, .lower_fd = -1, .opened = QK_LAYER_INIT, .ruleset_fd = -1 }
 
 /*
  * Landlock alone makes missing parents of outputs (elsewhere the doorman does). Enters the namespaces, builds rules, mounts, and re-enters the current directory by its string ($PWD if it
