@@ -295,6 +295,7 @@ int main(void)
 	SRunner *sr = srunner_create(s);
 	int failed;
 
+	tcase_set_timeout(tc, 60); /* so many reads take a while beside other work */
 	tcase_add_test(tc, round_trip);
 	tcase_add_test(tc, what_is_unset_stays_unset);
 	tcase_add_test(tc, cut_anywhere);
