@@ -34,7 +34,7 @@ static void teardown(void)
 	qk_remove_tree(AT_FDCWD, dir);
 }
 
-static void sh(const char *fmt, ...)
+static void __attribute__((format(printf, 1, 2))) sh(const char *fmt, ...)
 {
 	qk_autobuf struct qk_buf b = QK_BUF_INIT;
 	va_list ap;
