@@ -493,7 +493,8 @@ static void note_writers(struct judging *jd, const struct qk_task *t)
 		const struct qk_trace_entry *e = &t->trace.entries.v[i];
 		struct writer *w;
 
-		if (!(e->flags & QK_T_WRITTEN) || e->flags & (QK_T_REMOVED | QK_T_DIR))
+		if (!(e->flags & QK_T_WRITTEN) || e->flags & (QK_T_REMOVED | QK_T_DIR) ||
+			!qk_path_under(e->path, jd->rep->session->root))
 			continue;
 		HASH_FIND_STR(jd->writers, e->path, w);
 		if (!w) {

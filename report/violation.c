@@ -43,7 +43,6 @@ static const char *withheld(const struct qk_violation_scope *s, const char *path
 static void add(struct qk_violations *ret, struct qk_violation v)
 {
 	qk_vec_push(&ret->v, v);
-	ret->counted += v.kind != QK_VIOLATION_PAST;
 }
 
 static void find_read(struct qk_violations *ret, const struct qk_violation_scope *s,
@@ -64,7 +63,9 @@ static void find_read(struct qk_violations *ret, const struct qk_violation_scope
 static void find_write(
 	struct qk_violations *ret, const struct qk_violation_scope *s, const char *path, bool is_dir)
 {
-	enum qk_violation_kind kind = is_own(s, path) ? QK_VIOLATION_WRITE : QK_VIOLATION_PAST;
+	enum qk_violation_kind kind = is_own(s, path) ? QK_VIOLATION_WRITE
+		: qk_path_under(path, s->policy->root) ? QK_VIOLATION_PAST
+						       : QK_VIOLATION_OUTSIDE;
 
 	if (ignored(s->ignored_writes, s->n_ignored_writes, path))
 		return;
@@ -103,7 +104,6 @@ static void collapse(struct qk_violations *ret)
 
 	if (ret->v.n)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), in_order);
-	ret->counted = 0;
 	for (size_t i = 0; i < ret->v.n; i++) {
 		const struct qk_violation *v = &ret->v.v[i];
 		bool told = false;
@@ -114,7 +114,8 @@ static void collapse(struct qk_violations *ret)
 						   : !strcmp(v->path, ret->v.v[k].path));
 		if (told)
 			continue;
-		ret->counted += v->kind != QK_VIOLATION_PAST;
+		ret->counted += v->kind < QK_VIOLATION_PAST;
+		ret->failing += v->kind != QK_VIOLATION_OUTSIDE;
 		ret->v.v[n++] = *v;
 	}
 	ret->v.n = n;
@@ -130,7 +131,9 @@ void qk_violations_find(struct qk_violations *ret, const struct qk_violation_sco
 		bool gone = e->flags & QK_T_CREATED && e->flags & QK_T_REMOVED;
 
 		find_read(ret, s, e, j);
-		if (!settled && !gone && e->flags & (QK_T_WRITTEN | QK_T_META) &&
+		/* outside no layer takes what is written */
+		if ((!settled || !qk_path_under(e->path, s->policy->root)) && !gone &&
+			e->flags & (QK_T_WRITTEN | QK_T_META) &&
 			j->write.answer == QK_REFUSED && !(e->flags & QK_T_DIR && j->leads))
 			find_write(ret, s, e->path, e->flags & QK_T_DIR);
 	}
@@ -146,30 +149,49 @@ void qk_violations_find(struct qk_violations *ret, const struct qk_violation_sco
 void qk_violations_release(struct qk_violations *v)
 {
 	qk_vec_release(&v->v);
-	v->counted = 0;
+	v->counted = v->failing = 0;
+}
+
+/* The directory of a path, or it if it is one: relative to the project, from home, or absolute. */
+static void put_directory(struct qk_buf *path, const struct qk_violation *v,
+	const struct qk_violation_scope *s)
+{
+	qk_autofree char *dir = qk_strndup(v->path, v->is_dir ? strlen(v->path) : qk_path_dirlen(v->path));
+	const char *home = s->home && v->kind == QK_VIOLATION_OUTSIDE ? qk_path_below(dir, s->home) : NULL;
+
+	if (home)
+		qk_buf_addf(path, "~%s%s", *home ? "/" : "", home);
+	else if (v->kind == QK_VIOLATION_OUTSIDE)
+		qk_buf_addstr(path, dir);
+	else
+		qk_path_relative(path, s->project, dir);
+	if (path->s[path->len - 1] != '/')
+		qk_buf_addch(path, '/');
 }
 
 /* The path as a grant names it: relative to the project, a directory with its slash. */
-static void put_grant(struct qk_buf *out, const struct qk_violation *v, const char *project)
+static void put_grant(struct qk_buf *out, const struct qk_violation *v, const struct qk_violation_scope *s)
 {
 	qk_autobuf struct qk_buf path = QK_BUF_INIT;
-	const char *below = qk_path_below(v->path, project);
+	const char *below = qk_path_below(v->path, s->project);
 
-	if (v->kind == QK_VIOLATION_PAST) {
-		qk_autofree char *dir = qk_strndup(v->path, qk_path_dirlen(v->path));
-
-		qk_path_relative(&path, project, v->is_dir ? v->path : dir);
-		qk_buf_addch(&path, '/');
-	} else {
+	if (v->kind >= QK_VIOLATION_PAST)
+		put_directory(&path, v, s);
+	else
 		qk_buf_addf(&path, "%s%s", below && *below ? below : below ? "." : v->path,
 			v->is_dir ? "/" : "");
-	}
 	qk_json_string(out, path.s);
 }
 
+/* A directory of its own for such files is there already. */
+static bool is_temporary(const struct qk_violation *v, const struct qk_violation_scope *s)
+{
+	return v->kind == QK_VIOLATION_OUTSIDE && s->temporary && qk_path_under(v->path, s->temporary);
+}
+
 /* Appends `"key": ["a", "b"]` of those kinds; false if there is none. */
-static bool put_list(struct qk_buf *out, const struct qk_violations *v, const char *project,
-	const char *key, enum qk_violation_kind kind, enum qk_violation_kind other)
+static bool put_list(struct qk_buf *out, const struct qk_violations *v,
+	const struct qk_violation_scope *s, const char *key, unsigned int kinds)
 {
 	qk_autobuf struct qk_buf seen = QK_BUF_INIT;
 	size_t n = 0;
@@ -177,9 +199,9 @@ static bool put_list(struct qk_buf *out, const struct qk_violations *v, const ch
 	for (size_t i = 0; i < v->v.n && n < FIX_PATHS; i++) {
 		qk_autobuf struct qk_buf one = QK_BUF_INIT;
 
-		if (v->v.v[i].kind != kind && v->v.v[i].kind != other)
+		if (!(kinds & 1u << v->v.v[i].kind) || is_temporary(&v->v.v[i], s))
 			continue;
-		put_grant(&one, &v->v.v[i], project);
+		put_grant(&one, &v->v.v[i], s);
 		if (n && strstr(seen.s, one.s))
 			continue;
 		qk_buf_addf(&seen, "%s%s", n++ ? ", " : "", one.s);
@@ -189,14 +211,16 @@ static bool put_list(struct qk_buf *out, const struct qk_violations *v, const ch
 	return n;
 }
 
-void qk_violations_fix(struct qk_buf *out, const struct qk_violations *v, const char *project)
+void qk_violations_fix(
+	struct qk_buf *out, const struct qk_violations *v, const struct qk_violation_scope *s)
 {
 	qk_autobuf struct qk_buf read = QK_BUF_INIT, write = QK_BUF_INIT;
 	const char *sep = "";
 	size_t n = 0;
 
-	put_list(&read, v, project, "read", QK_VIOLATION_READ, QK_VIOLATION_READ);
-	put_list(&write, v, project, "write", QK_VIOLATION_WRITE, QK_VIOLATION_PAST);
+	put_list(&read, v, s, "read", 1u << QK_VIOLATION_READ);
+	put_list(&write, v, s, "write",
+		1u << QK_VIOLATION_WRITE | 1u << QK_VIOLATION_PAST | 1u << QK_VIOLATION_OUTSIDE);
 	if (read.len || write.len)
 		qk_buf_addf(out, "qk:sandbox.allow: { %s%s%s }", read.s,
 			read.len && write.len ? ", " : "", write.s);
@@ -206,7 +230,7 @@ void qk_violations_fix(struct qk_buf *out, const struct qk_violations *v, const 
 		qk_buf_addstr(out, n++ ? ", " : "\nand, if the output depends on them, inputs: [");
 		{
 			qk_autofree char *input = qk_asprintf(
-				"{projectRoot}/%s", qk_path_below(v->v.v[i].path, project));
+				"{projectRoot}/%s", qk_path_below(v->v.v[i].path, s->project));
 
 			qk_json_string(out, input);
 		}
@@ -225,27 +249,34 @@ void qk_violations_fix(struct qk_buf *out, const struct qk_violations *v, const 
 	}
 }
 
-void qk_violations_text(struct qk_buf *out, const struct qk_violations *v, const char *project)
+void qk_violations_text(
+	struct qk_buf *out, const struct qk_violations *v, const struct qk_violation_scope *s)
 {
 	static const char *const what[] = {
 		[QK_VIOLATION_READ] = "a read no grant covers",
 		[QK_VIOLATION_WRITE] = "a write no grant covers",
 		[QK_VIOLATION_WITHHELD] = "read through node_modules, and the key folds no task of",
 		[QK_VIOLATION_PAST] = "a write past the project, not kept",
+		[QK_VIOLATION_OUTSIDE] = "a write outside the workspace",
 	};
 	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
 
 	for (size_t i = 0; i < v->v.n; i++) {
 		qk_autobuf struct qk_buf path = QK_BUF_INIT;
 
-		qk_path_relative(&path, project, v->v.v[i].path);
+		if (v->v.v[i].kind == QK_VIOLATION_OUTSIDE)
+			qk_buf_addstr(&path, v->v.v[i].path);
+		else
+			qk_path_relative(&path, s->project, v->v.v[i].path);
 		qk_text_name(out, path.s);
-		qk_buf_addf(out, "%s = %s%s%s  [", v->v.v[i].is_dir ? "/" : "", what[v->v.v[i].kind],
-			v->v.v[i].package ? " " : "", v->v.v[i].package ? v->v.v[i].package : "");
+		qk_buf_addf(out, "%s = %s%s%s%s  [", v->v.v[i].is_dir ? "/" : "", what[v->v.v[i].kind],
+			v->v.v[i].package ? " " : "", v->v.v[i].package ? v->v.v[i].package : "",
+			is_temporary(&v->v.v[i], s) ? ": $TMPDIR is the task's own directory for such files"
+						    : "");
 		qk_text_name(out, v->v.v[i].path);
 		qk_buf_addstr(out, "]\n");
 	}
-	qk_violations_fix(&fix, v, project);
+	qk_violations_fix(&fix, v, s);
 	if (fix.len)
 		qk_buf_addf(out, "\nfix: %s\n", fix.s);
 }

@@ -92,7 +92,8 @@ static void outcome(struct qk_buf *out, const struct qk_violations *v, int statu
 }
 
 void qk_frame_print(const struct qk_taskspec *spec, const struct qk_strv *env,
-	const struct qk_capture *output, const struct qk_violations *v, const char *project, int status,
+	const struct qk_capture *output, const struct qk_violations *v,
+	const struct qk_violation_scope *scope, int status,
 	unsigned long long ms)
 {
 	qk_autobuf struct qk_buf b = QK_BUF_INIT, said = QK_BUF_INIT;
@@ -115,7 +116,7 @@ void qk_frame_print(const struct qk_taskspec *spec, const struct qk_strv *env,
 	if (v->v.n) {
 		snprintf(title, sizeof(title), "SANDBOX VIOLATIONS (%zu)", v->counted);
 		rule(&b, title);
-		qk_violations_text(&b, v, project);
+		qk_violations_text(&b, v, scope);
 		qk_buf_addch(&b, '\n');
 	}
 	qk_buf_addf(&b, "└─ %s ── (%llums) ", spec->id, ms);

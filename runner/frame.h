@@ -12,10 +12,11 @@
 
 /*
  * Prints it to stderr. Values that env has under names that speak of secrets are not shown. status as
- * from waitpid(2), ms how long it took, project absolute.
+ * from waitpid(2), ms how long it took, scope that of the violations.
  */
 void qk_frame_print(const struct qk_taskspec *spec, const struct qk_strv *env,
-	const struct qk_capture *output, const struct qk_violations *v, const char *project, int status,
+	const struct qk_capture *output, const struct qk_violations *v,
+	const struct qk_violation_scope *scope, int status,
 	unsigned long long ms);
 
 #endif

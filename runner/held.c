@@ -298,6 +298,7 @@ void qk_held_run(void *held, size_t i)
 		o.result.trace.lookups = true; /* and all of it: for a recording everything counts */
 	else
 		qk_strv_push(&o.result.trace.roots, r->root);
+	o.result.trace.changes_anywhere = h->spec->explicit_grants;
 	if (r->recorder == QK_RECORDER_NONE)
 		qk_trace_lost(&o.result.trace, "no recorder works on this host");
 	if (qk_run(&spec, &o.result.trace, &ran, &err))

@@ -11,6 +11,7 @@
 #include "runner/taskenv.h"
 #include "runner/warm.h"
 #include "runner/wtask-store.h"
+#include "sandbox/outside.h"
 #include "sandbox/walls.h"
 
 #include <errno.h>
@@ -127,8 +128,8 @@ static bool is_input(void *task, const char *path)
 }
 
 /* What the report is to say of it: a result of its own. */
-static void leave_violations(
-	struct qk_wtask *t, const struct qk_violations *v, const char *project, int status)
+static void leave_violations(struct qk_wtask *t, const struct qk_violations *v,
+	const struct qk_violation_scope *scope, int status)
 {
 	qk_autobuf struct qk_buf fix = QK_BUF_INIT;
 	struct qk_err err = QK_ERR_INIT;
@@ -138,9 +139,9 @@ static void leave_violations(
 	r.status = status;
 	for (size_t i = 0; i < v->v.n; i++)
 		qk_strv_take(&r.violations, qk_asprintf("%c%s",
-			v->v.v[i].kind == QK_VIOLATION_WRITE || v->v.v[i].kind == QK_VIOLATION_PAST
-				? 'w' : 'r', v->v.v[i].path));
-	qk_violations_fix(&fix, v, project);
+			v->v.v[i].kind == QK_VIOLATION_READ || v->v.v[i].kind == QK_VIOLATION_WITHHELD
+				? 'r' : 'w', v->v.v[i].path));
+	qk_violations_fix(&fix, v, scope);
 	if (fix.len)
 		r.fix = qk_buf_detach(&fix);
 	if (qk_result_append(&r, t->req->run, &err))
@@ -155,8 +156,10 @@ static void leave_violations(
 static int judge_grants(struct qk_wtask *t, const struct qk_held *h, int status)
 {
 	qk_autofree char *project = qk_path_join(t->req->root, t->spec.project_root);
-	struct qk_violation_scope scope = {
-		.project = project, .is_input = is_input, .arg = t };
+	const char *temporary = getenv("TMPDIR");
+	struct qk_violation_scope scope = { .project = project, .home = getenv("HOME"),
+		.temporary = temporary && *temporary == '/' ? temporary : "/tmp",
+		.is_input = is_input, .arg = t };
 	struct qk_violations v;
 	struct qk_result all;
 	struct qk_err err = QK_ERR_INIT;
@@ -166,14 +169,14 @@ static int judge_grants(struct qk_wtask *t, const struct qk_held *h, int status)
 		fprintf(stderr, "qk: %s: %s\n", t->spec.id, err.msg);
 		status = status ? status : QK_TASK_FAILED << 8;
 	}
-	if (v.v.n)
+	if (v.failing)
 		qk_wtask_uncache(t, "it went beyond its grants");
-	if (v.v.n && t->req->strict && t->req->mode == QK_MODE_ENFORCE && !status)
+	if (v.failing && t->req->strict && t->req->mode == QK_MODE_ENFORCE && !status)
 		status = 1 << 8;
-	if (v.v.n)
-		leave_violations(t, &v, project, status);
+	if (v.failing || (v.v.n && (status || t->req->mode == QK_MODE_AUDIT)))
+		leave_violations(t, &v, &scope, status);
 	if (t->relay.hold && status)
-		qk_frame_print(&t->spec, &t->env, &t->relay.capture, &v, project, status,
+		qk_frame_print(&t->spec, &t->env, &t->relay.capture, &v, &scope, status,
 			(unsigned long long)qk_wtask_ms_since(&t->start));
 	else if (t->relay.hold)
 		qk_capture_replay(t->relay.capture.data.s, t->relay.capture.data.len, STDOUT_FILENO,
@@ -213,6 +216,7 @@ static int run(struct qk_wtask *t)
 		hold(t, &h, &c);
 	if (qk_outputs_prepare(&t->policy, &t->made, &err))
 		fail(t, err.msg);
+	qk_outside_prepare(&t->policy, &t->made_outside);
 	if (goes_on) {
 		qk_wtask_leave_state(t, NULL, false); /* its key, for those who start beside it */
 		qk_continuous_begin(&k, &t->spec, t->req->run, (pid_t)t->req->make_pid, &c);
@@ -228,6 +232,7 @@ static int run(struct qk_wtask *t)
 	if (goes_on)
 		qk_continuous_end(&k, c.status);
 	qk_outputs_tidy(&t->made);
+	qk_outside_tidy(&t->made_outside);
 	if (c.held && h.mode == QK_MODE_OFF)
 		; /* recorded, and not judged */
 	else if (c.held && t->spec.explicit_grants && !goes_on && !h.said->refused)

@@ -33,7 +33,7 @@ struct qk_wtask {
 	struct qk_digest strong;
 	struct qk_outputs outputs;
 	struct qk_relay relay;
-	struct qk_strv env, made;
+	struct qk_strv env, made, made_outside;
 	bool has_key;
 	struct qk_digest key;
 	char hex[QK_DIGEST_HEX];

@@ -4,6 +4,7 @@
 #include "base/glob.h"
 #include "base/path.h"
 #include "sandbox/landlock.h"
+#include "sandbox/outside.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -322,6 +323,44 @@ static int allow_beside(int ruleset, int dirfd, const char *path, const char *sk
 	return r;
 }
 
+/* Explicit grants let everything at and beneath dir be written. */
+static bool is_written_whole(const struct qk_policy *p, const char *dir)
+{
+	return p->closed && qk_policy_judge(p, dir, QK_WRITE).answer == QK_ALLOWED;
+}
+
+/* What explicit grants, and what everybody needs, let be written out there. */
+static int allow_writes_outside(
+	int ruleset, const struct qk_policy *policy, uint64_t handled, struct qk_err *err)
+{
+	qk_autostrv struct qk_strv paths = { 0 };
+	int r = 0;
+
+	qk_strv_push(&paths, "/dev");
+	qk_strv_push(&paths, "/proc");
+	qk_outside_granted(policy, &paths);
+	for (size_t i = 0; !r && i < paths.n; i++) {
+		int hidden = hides(&policy->hidden, paths.v[i]);
+		bool whole = hidden < 0;
+		int fd = !hidden ? -1
+			: open(paths.v[i], (whole ? O_PATH : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		if (qk_path_under(policy->root, paths.v[i])) {
+			close(fd); /* on the way: beside it all is granted already */
+		} else if (whole) {
+			r = allow_fd(ruleset, fd, handled, false, false);
+			close(fd);
+		} else {
+			r = allow_beside(ruleset, fd, paths.v[i], "", &policy->hidden, handled);
+		}
+		if (r)
+			return qk_fail(err, -r, "landlock rule for '%s'", paths.v[i]);
+	}
+	return 0;
+}
+
 int qk_grants_outside(
 	int ruleset, const struct qk_policy *policy, uint64_t handled, struct qk_err *err)
 {
@@ -332,8 +371,10 @@ int qk_grants_outside(
 
 	for (char *s = way, *c; (c = strsep(&s, "/")) && *c;) {
 		int next, list = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		uint64_t rights = policy->closed && !is_written_whole(policy, here.len ? here.s : "/")
+			? handled & QK_LL_READ : handled;
 		/* a directory that may be passed but not listed: what is in it cannot be named */
-		int r = list < 0 ? 0 : allow_beside(ruleset, list, here.s, c, &policy->hidden, handled);
+		int r = list < 0 ? 0 : allow_beside(ruleset, list, here.s, c, &policy->hidden, rights);
 
 		if (r)
 			return qk_fail(err, -r, "landlock rules beside '%s' on the way to '%s'", c, root);
@@ -344,5 +385,5 @@ int qk_grants_outside(
 		dir = next;
 		qk_buf_addf(&here, "/%s", c);
 	}
-	return 0;
+	return policy->closed ? allow_writes_outside(ruleset, policy, handled, err) : 0;
 }

@@ -226,6 +226,9 @@ void qk_policy_resolve(struct qk_policy *p)
 		r.reason = rule.reason;
 		r.links = 0;
 		rule.path = resolve(&r, rule.path);
+		/* where a link of the workspace leads out of it, whoever made the link grants nothing */
+		if (qk_path_under(p->rules.v[i].path, p->root) && !qk_path_under(rule.path, p->root))
+			rule.rights &= ~(unsigned int)QK_WRITE;
 		if (strcmp(rule.path, p->rules.v[i].path) && file_rule(p, &rule))
 			qk_vec_push(&p->rules, rule);
 	}
@@ -294,25 +297,15 @@ bool qk_policy_has_walls(const struct qk_policy *p, const char *dir)
 	return false;
 }
 
-static struct qk_verdict judge_outside(const struct qk_policy *p, const char *path)
+/* The best reason of rules on path and on what holds it, as far as the first `least` bytes. */
+static unsigned int best_reason(const struct qk_policy *p, const char *path, size_t least,
+	enum qk_right right)
 {
-	for (size_t i = 0; i < p->hidden.n; i++)
-		if (qk_path_under(path, p->hidden.v[i]))
-			return (struct qk_verdict){ QK_REFUSED, QK_BY_OUTSIDE };
-	return (struct qk_verdict){ QK_ALLOWED, QK_BY_OUTSIDE };
-}
-
-/* Rules that do not reach past a wall around path are left aside. */
-static struct qk_verdict judge_closed(const struct qk_policy *p, const char *path, enum qk_right right)
-{
-	const char *wall = qk_policy_wall_of(p, path);
-	size_t len = strlen(path), least = strlen(wall ? wall : p->root);
+	size_t len = strlen(path);
 	int bit = right == QK_WRITE;
 	unsigned int best = 0;
 	const struct node *node = find(p, path, len);
 
-	if (qk_path_under(path, p->state)) /* it shows an empty directory, for temporary files */
-		return (struct qk_verdict){ QK_ALLOWED, QK_BY_STATE };
 	if (node)
 		better(&best, node->exact[bit]);
 	for (size_t n = len; n >= least && n; n = parent_len(path, n)) {
@@ -327,6 +320,28 @@ static struct qk_verdict judge_closed(const struct qk_policy *p, const char *pat
 			(!best || r->reason < best) && qk_glob_match(r->path, path))
 			better(&best, r->reason);
 	}
+	return best;
+}
+
+static struct qk_verdict judge_outside(const struct qk_policy *p, const char *path, enum qk_right right)
+{
+	bool refused = p->closed && right == QK_WRITE && !qk_path_under(path, "/dev") &&
+		!qk_path_under(path, "/proc") && !best_reason(p, path, 1, right);
+
+	for (size_t i = 0; i < p->hidden.n && !refused; i++)
+		refused = qk_path_under(path, p->hidden.v[i]);
+	return (struct qk_verdict){ refused ? QK_REFUSED : QK_ALLOWED, QK_BY_OUTSIDE };
+}
+
+/* Rules that do not reach past a wall around path are left aside. */
+static struct qk_verdict judge_closed(const struct qk_policy *p, const char *path, enum qk_right right)
+{
+	const char *wall = qk_policy_wall_of(p, path);
+	unsigned int best;
+
+	if (qk_path_under(path, p->state)) /* it shows an empty directory, for temporary files */
+		return (struct qk_verdict){ QK_ALLOWED, QK_BY_STATE };
+	best = best_reason(p, path, strlen(wall ? wall : p->root), right);
 	return (struct qk_verdict){ best ? QK_ALLOWED : QK_REFUSED, (enum qk_reason)best };
 }
 
@@ -338,7 +353,7 @@ struct qk_verdict qk_policy_judge(const struct qk_policy *p, const char *path, e
 	const struct node *node;
 
 	if (!qk_path_under(path, p->root))
-		return judge_outside(p, path);
+		return judge_outside(p, path, right);
 	if (p->closed)
 		return judge_closed(p, path, right);
 	node = find(p, path, len);

@@ -2,7 +2,8 @@
  * What one task may touch: data only. A policy is a list of rules (path, scope, rights, reason).
  * Every back end is compiled from it and every finding is judged by it; there is no second opinion.
  *
- * Paths are absolute and clean. Only what lies under root is judged: outside, everything is open.
+ * Paths are absolute and clean. Only what lies under root is judged: outside, everything is open (but
+ * under explicit grants, where it can be read, and written as rules say).
  * Directories may always be listed and everything may be looked up (stat, readlink, access).
  *
  * A rule names a path as declared. Where a link stands on the way, qk_policy_resolve() adds the
@@ -74,7 +75,8 @@ struct qk_policy {
 	/*
 	 * Explicit grants: what no rule names is refused, node_modules, .git and dotenv files too.
 	 * A wall (a directory) is passed by rules at or beneath it alone, not by those for what holds
-	 * it. What is hidden lies outside root, and is refused nevertheless.
+	 * it. What is hidden lies outside root, and is refused nevertheless; nothing else out there is
+	 * written without a rule, but for devices and /proc.
 	 */
 	bool closed;
 	struct qk_strv walls, hidden;

@@ -104,7 +104,7 @@ int qk_ebpf_init(struct qk_ebpf *e, struct qk_trace *trace, const char *dir, str
 		.key = QK_BUF_INIT,
 		.page = (size_t)sysconf(_SC_PAGESIZE) };
 	qk_witness_init(&e->witness, trace);
-	if (trace->roots.n == 1 && strlen(trace->roots.v[0]) < sizeof(hello.root))
+	if (trace->roots.n == 1 && !trace->changes_anywhere && strlen(trace->roots.v[0]) < sizeof(hello.root))
 		strcpy(hello.root, trace->roots.v[0]);
 	r = e->conn = connect_in(dir, err);
 	if (r >= 0 && send(e->conn, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))

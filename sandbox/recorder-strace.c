@@ -378,6 +378,7 @@ static const struct {
 	{ "ENOENT", ENOENT },
 	{ "ENOTDIR", ENOTDIR },
 	{ "EACCES", EACCES },
+	{ "EROFS", EROFS },
 	{ "EPERM", EPERM },
 	{ "ENOEXEC", ENOEXEC },
 	{ "ELOOP", ELOOP },

@@ -3,6 +3,7 @@
 #include "base/path.h"
 #include "sandbox/doorman.h"
 #include "sandbox/fastlane.h"
+#include "sandbox/outside.h"
 #include "sandbox/processes.h"
 #include "sandbox/recorder-ebpf.h"
 #include "sandbox/recorder-seccomp.h"
@@ -430,11 +431,13 @@ int qk_run(const struct qk_run_spec *spec, struct qk_trace *t, struct qk_run_res
 	if (spec->recorder == QK_RECORDER_STRACE) {
 		/* a state directory in the workspace is hidden in an overlay */
 		bool hidden = spec->walls && spec->walls->backend != QK_BACKEND_LANDLOCK;
+		const char *dir = hidden ? NULL : spec->tmpdir;
 
+		if (hidden && spec->policy && spec->policy->closed)
+			dir = qk_outside_scratch(spec->policy);
 		if (refused_early(spec, ret))
 			return 0;
-		result = qk_strace_init(&strace, t, spec->argv, hidden ? NULL : spec->tmpdir,
-			!spec->end_leftovers, err);
+		result = qk_strace_init(&strace, t, spec->argv, dir, !spec->end_leftovers, err);
 		r.strace = &strace;
 		s.argv = strace.argv.v;
 	}

@@ -72,6 +72,12 @@ static bool kept(const struct qk_trace *t, const char *path)
 	return !t->roots.n;
 }
 
+static bool change_kept(const struct qk_trace *t, const char *path)
+{
+	return kept(t, path) || (t->changes_anywhere && !qk_path_under(path, "/dev") &&
+		!qk_path_under(path, "/proc"));
+}
+
 static uint32_t *find(const struct qk_trace *t, const char *path)
 {
 	struct slot *s;
@@ -167,7 +173,8 @@ static void apply(struct qk_trace *t, enum qk_event ev, const char *path, bool c
 {
 	uint32_t *flags;
 
-	if (!kept(t, path))
+	if (ev == QK_EV_META || ev == QK_EV_WRITE || ev == QK_EV_CREATE || ev == QK_EV_MKDIR ||
+			ev == QK_EV_REMOVE || ev == QK_EV_RMDIR ? !change_kept(t, path) : !kept(t, path))
 		return;
 	flags = find(t, path);
 	if (ev == QK_EV_ABSENT &&
@@ -233,7 +240,7 @@ static void leave(struct qk_trace *t, const char *from, bool is_dir)
 {
 	uint32_t *flags;
 
-	if (!kept(t, from))
+	if (!change_kept(t, from))
 		return;
 	flags = find_or_add(t, from);
 	if (!(*flags & QK_T_WRITTEN))
@@ -247,7 +254,7 @@ static void arrive(struct qk_trace *t, const char *to, bool is_dir, bool replace
 {
 	uint32_t *flags;
 
-	if (!kept(t, to))
+	if (!change_kept(t, to))
 		return;
 	flags = find_or_add(t, to);
 	change(flags, replaced);

@@ -65,6 +65,7 @@ struct qk_trace {
 	QK_VEC(struct qk_trace_entry) entries;
 	struct qk_trace_index *index;
 	struct qk_strv roots;  /* kept prefixes; none = everything is kept */
+	bool changes_anywhere; /* of changes, keep those outside the roots too, but to devices and /proc */
 	bool lookups;          /* keep PRESENT and ABSENT (recordings); audit drops them */
 	char *incomplete;      /* why the trace cannot be believed; NULL = complete */
 };

@@ -12,6 +12,7 @@
 #include "sandbox/network.h"
 #include "sandbox/onecpu.h"
 #include "sandbox/outputs.h"
+#include "sandbox/outside.h"
 #include "sandbox/overlay.h"
 #include "sandbox/settle.h"
 #include "sandbox/slots.h"
@@ -267,6 +268,8 @@ static int enter_overlay(struct qk_walls *w, const char *cwd, struct qk_err *err
 	if (!strcmp(w->policy->root, "/"))
 		return qk_fail(err, -EINVAL, "overlay: the workspace is the root directory");
 	r = enter_namespaces(w, err);
+	if (!r && w->policy->closed)
+		r = qk_outside_close(w->policy, err);
 	if (r)
 		return r;
 	/* descriptors from before belong to mounts of the namespace left behind */

@@ -95,7 +95,7 @@ static bool ids_allow(pid_t pid, const struct stat *st, int want)
 }
 
 /* Whether the task may do to the existing p what want (R_OK, W_OK, X_OK) says. */
-static bool may(pid_t pid, const struct qk_place *p, int want)
+static bool may(const struct qk_witness *w, pid_t pid, const struct qk_place *p, int want)
 {
 	unsigned int all = (unsigned int)want * 0111;
 
@@ -103,7 +103,8 @@ static bool may(pid_t pid, const struct qk_place *p, int want)
 		return true;
 	if (want == R_OK && (p->st.st_mode & all) == all)
 		return true;
-	if (faccessat(AT_FDCWD, p->path.s, want, AT_EACCESS))
+	if (faccessat(AT_FDCWD, p->path.s, want, AT_EACCESS) &&
+		!(errno == EROFS && w->trace->changes_anywhere)) /* that is a wall, and is to be named */
 		return false;
 	return (p->st.st_mode & all) == all || geteuid() || ids_allow(pid, &p->st, want);
 }
@@ -118,7 +119,7 @@ static bool parent_open(struct qk_witness *w, pid_t pid, const struct qk_place *
 		return false;
 	qk_buf_add(&d->path, p->path.s, qk_path_dirlen(p->path.s));
 	d->err = lstat(d->path.s, &d->st) ? errno : 0;
-	return !d->err && S_ISDIR(d->st.st_mode) && may(pid, d, W_OK | X_OK);
+	return !d->err && S_ISDIR(d->st.st_mode) && may(w, pid, d, W_OK | X_OK);
 }
 
 static bool can_make(struct qk_witness *w, pid_t pid, const struct qk_place *p)
@@ -195,12 +196,12 @@ static void do_open(struct qk_witness *w, const struct qk_deed *d, uint64_t flag
 		(flags & O_DIRECTORY && !S_ISDIR(p->st.st_mode))) {
 		seen(w, p);
 	} else if (S_ISDIR(p->st.st_mode)) {
-		if (writes || flags & O_CREAT || !may(d->pid, p, R_OK))
+		if (writes || flags & O_CREAT || !may(w, d->pid, p, R_OK))
 			seen(w, p);
 		else
 			event(w, QK_EV_LIST, p);
-	} else if ((mode != O_WRONLY && !may(d->pid, p, R_OK)) ||
-		   (writes && !may(d->pid, p, W_OK))) {
+	} else if ((mode != O_WRONLY && !may(w, d->pid, p, R_OK)) ||
+		   (writes && !may(w, d->pid, p, W_OK))) {
 		seen(w, p);
 	} else {
 		if (reads)
@@ -314,7 +315,7 @@ static void do_exec(struct qk_witness *w, const struct qk_deed *d)
 		how |= QK_RESOLVE_NOFOLLOW;
 	resolve(w, d, how);
 	if (w->a.err || !S_ISREG(w->a.st.st_mode) || !(w->a.st.st_mode & 0111) ||
-		!may(d->pid, &w->a, X_OK))
+		!may(w, d->pid, &w->a, X_OK))
 		seen(w, &w->a);
 	else
 		qk_witness_exec(w, d, &w->a);
@@ -416,7 +417,7 @@ static void do_remove(struct qk_witness *w, const struct qk_deed *d, bool dir)
 static void do_truncate(struct qk_witness *w, const struct qk_deed *d)
 {
 	resolve(w, d, 0);
-	if (!w->a.err && S_ISREG(w->a.st.st_mode) && may(d->pid, &w->a, W_OK)) {
+	if (!w->a.err && S_ISREG(w->a.st.st_mode) && may(w, d->pid, &w->a, W_OK)) {
 		event(w, QK_EV_KEEP, &w->a);
 		event(w, QK_EV_WRITE, &w->a);
 	} else {

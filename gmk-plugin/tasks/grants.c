@@ -7,9 +7,11 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Under home. Whoever can read one can act as the user elsewhere. */
 static const char *const credentials[] = { ".ssh", ".gnupg", ".aws", ".azure", ".kube",
@@ -182,12 +184,15 @@ static void add_walls(struct granting *g)
 /* Named by a grant: it, or something in it. */
 static bool is_named(const struct granting *g, const char *store)
 {
-	for (size_t i = 0; i < g->grants->read.n; i++) {
-		qk_autofree char *path = path_of(g, g->grants->read.v[i]);
+	const struct qk_names *lists[] = { &g->grants->read, &g->grants->write };
 
-		if (qk_path_under(path, store))
-			return true;
-	}
+	for (size_t l = 0; l < 2; l++)
+		for (size_t i = 0; i < lists[l]->n; i++) {
+			qk_autofree char *path = path_of(g, lists[l]->v[i]);
+
+			if (qk_path_under(path, store))
+				return true;
+		}
 	return false;
 }
 
@@ -215,12 +220,20 @@ static void add_ignored(
 	}
 }
 
-void qk_taskgrants_fill(struct qk_taskspec *s, const struct qk_task *t)
+/* Whoever has no HOME has one by the user database. */
+static const char *home_dir(void)
 {
 	const char *home = getenv("HOME");
+	struct passwd *pw = home && *home == '/' ? NULL : getpwuid(geteuid());
+
+	return home && *home == '/' ? home : pw && pw->pw_dir && *pw->pw_dir == '/' ? pw->pw_dir : NULL;
+}
+
+void qk_taskgrants_fill(struct qk_taskspec *s, const struct qk_task *t)
+{
 	struct granting g = { .s = s, .t = t, .grants = t->target->qk.grants,
 		.project = qk_path_join(qk_model.host->root, t->project->root),
-		.home = home && *home == '/' ? home : NULL };
+		.home = home_dir() };
 
 	s->explicit_grants = true;
 	s->weaker_when_nested = g.grants->weaker_when_nested;

@@ -248,6 +248,15 @@ static const struct {
 	{ "/home/u/.ssh", QK_READ, QK_REFUSED },
 	{ "/home/u/.sshx", QK_READ, QK_ALLOWED },
 	{ "/etc/passwd", QK_READ, QK_ALLOWED },
+	{ "/etc/passwd", QK_WRITE, QK_REFUSED },
+	{ "/home/u/made/sub/f", QK_WRITE, QK_ALLOWED },
+	{ "/home/u/made", QK_WRITE, QK_ALLOWED },
+	{ "/home/u/made2", QK_WRITE, QK_REFUSED },
+	{ "/home/u/file", QK_WRITE, QK_ALLOWED },
+	{ "/home/u/file/x", QK_WRITE, QK_REFUSED },
+	{ "/home/u/a.log", QK_WRITE, QK_ALLOWED },
+	{ "/dev/null", QK_WRITE, QK_ALLOWED },
+	{ "/proc/self/comm", QK_WRITE, QK_ALLOWED },
 };
 
 START_TEST(judge_closed)
@@ -262,6 +271,9 @@ START_TEST(judge_closed)
 	qk_policy_add(&q, "/w", "p/**/*.log", QK_GLOB, QK_READ | QK_WRITE, QK_BY_GRANT);
 	qk_policy_add(&q, "/w", "p/nested/named", QK_EXACT, QK_READ, QK_BY_GRANT);
 	qk_policy_add(&q, "/w", "p/nested/tree", QK_TREE, QK_READ, QK_BY_GRANT);
+	qk_policy_add(&q, "/w", "/home/u/made", QK_TREE, QK_READ | QK_WRITE, QK_BY_GRANT);
+	qk_policy_add(&q, "/w", "/home/u/file", QK_EXACT, QK_READ | QK_WRITE, QK_BY_GRANT);
+	qk_policy_add(&q, "/w", "/home/u/*.log", QK_GLOB, QK_READ | QK_WRITE, QK_BY_GRANT);
 	ck_assert_msg(qk_policy_judge(&q, closed[_i].path, closed[_i].right).answer == closed[_i].answer,
 		"%s", closed[_i].path);
 	ck_assert(qk_policy_has_walls(&q, "/w/p") && !qk_policy_has_walls(&q, "/w/p/nested"));

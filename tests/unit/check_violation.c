@@ -18,7 +18,8 @@ static const char *const withheld[] = { "/w/ui\t@x/ui" };
 static const char *const ignored_reads[] = { "/w/p/odd[1]" };
 static const char *const ignored_writes[] = { "/w/**/*.tmp" };
 
-static const struct qk_violation_scope scope = { .policy = &p, .project = "/w/p", .withheld = withheld,
+static const struct qk_violation_scope scope = { .policy = &p, .project = "/w/p", .home = "/home/u",
+	.temporary = "/tmp", .withheld = withheld,
 	.n_withheld = 1, .ignored_reads = ignored_reads, .n_ignored_reads = 1,
 	.ignored_writes = ignored_writes, .n_ignored_writes = 1, .is_input = is_input };
 
@@ -61,7 +62,7 @@ START_TEST(reads)
 	ck_assert_str_eq(v.v.v[1].path, "/w/p/keyed");
 	ck_assert_int_eq(v.v.v[2].kind, QK_VIOLATION_WITHHELD);
 	ck_assert_str_eq(v.v.v[2].package, "@x/ui");
-	qk_violations_fix(&fix, &v, "/w/p");
+	qk_violations_fix(&fix, &v, &scope);
 	ck_assert_str_eq(fix.s,
 		"qk:sandbox.allow: { \"read\": [\"a\", \"keyed\"] }\n"
 		"and, if the output depends on them, inputs: [\"{projectRoot}/a\"]\n"
@@ -90,7 +91,7 @@ START_TEST(writes)
 	ck_assert_str_eq(v.v.v[0].path, "/w/p/dist");
 	ck_assert(v.v.v[0].is_dir);
 	ck_assert_int_eq(v.v.v[2].kind, QK_VIOLATION_PAST);
-	qk_violations_fix(&fix, &v, "/w/p");
+	qk_violations_fix(&fix, &v, &scope);
 	ck_assert_str_eq(fix.s, "qk:sandbox.allow: { \"write\": [\"dist/\", \"log\", \"../q/\"] }");
 }
 END_TEST
@@ -107,6 +108,31 @@ START_TEST(writes_as_they_happen)
 }
 END_TEST
 
+/* Outside the workspace no layer holds what is written: the trace tells, whatever the back end. */
+START_TEST(outside)
+{
+	qk_autobuf struct qk_buf text = QK_BUF_INIT;
+
+	qk_trace_event(&r.trace, QK_EV_MKDIR, "/home/u/.cache/x");
+	qk_trace_event(&r.trace, QK_EV_WRITE, "/etc/hosts");
+	qk_trace_event(&r.trace, QK_EV_CREATE, "/tmp/t");
+	qk_trace_event(&r.trace, QK_EV_WRITE, "/dev/null");
+	qk_trace_event(&r.trace, QK_EV_READ, "/etc/passwd");
+	qk_policy_add(&p, "/w", "/var/log", QK_TREE, QK_READ | QK_WRITE, QK_BY_GRANT);
+	qk_trace_event(&r.trace, QK_EV_CREATE, "/var/log/granted");
+	find(true);
+	ck_assert_uint_eq(v.v.n, 3);
+	ck_assert_uint_eq(v.counted + v.failing, 0);
+	qk_violations_text(&text, &v, &scope);
+	ck_assert_str_eq(text.s,
+		"/etc/hosts = a write outside the workspace  [/etc/hosts]\n"
+		"/home/u/.cache/x/ = a write outside the workspace  [/home/u/.cache/x]\n"
+		"/tmp/t = a write outside the workspace: $TMPDIR is the task's own directory for such "
+		"files  [/tmp/t]\n"
+		"\nfix: qk:sandbox.allow: { \"write\": [\"/etc/\", \"~/.cache/x/\"] }\n");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("violation");
@@ -118,6 +144,7 @@ int main(void)
 	tcase_add_test(t, reads);
 	tcase_add_test(t, writes);
 	tcase_add_test(t, writes_as_they_happen);
+	tcase_add_test(t, outside);
 	suite_add_tcase(s, t);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
