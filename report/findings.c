@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "report/declare.h"
 #include "report/fix.h"
+#include "report/holders.h"
 #include "report/shared.h"
 #include "report/tasks.h"
 
@@ -26,20 +27,13 @@ struct place {
 	UT_hash_handle hh;
 };
 
-/* A directory beneath which a task left something written. */
-struct holder {
-	const char *path; /* the key is its beginning */
-	UT_hash_handle hh;
-};
-
 struct judging {
 	struct qk_report *rep;
 	const struct qk_report_places *known; /* or NULL */
 	struct qk_tasks tasks;
 	struct writer *writers;
 	struct place *places;
-	struct holder *holders; /* of the task held */
-	const struct qk_task *held;
+	struct qk_holders holders;
 };
 
 static const char *shown(struct judging *jd, const char *path)
@@ -196,13 +190,6 @@ static enum qk_kind kind_in_workspace(struct judging *jd, const struct qk_task *
 	return jd->known->dependency(t->req.target, path) ? QK_KIND_DEPENDENCY : kind;
 }
 
-static bool is_left_written(const struct qk_trace_entry *e)
-{
-	if (e->flags & QK_T_CREATED && e->flags & QK_T_REMOVED)
-		return false;
-	return e->flags & (QK_T_WRITTEN | QK_T_META);
-}
-
 /* Another recipe made what this one read, and neither waits for the other. */
 static bool judge_ordering(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	const struct qk_trace_entry *e)
@@ -261,62 +248,15 @@ static void judge_read(struct judging *jd, struct qk_report_task *to, const stru
 		return;
 	if (t->req.mode == QK_MODE_ENFORCE && (kind == QK_KIND_MANIFEST || kind == QK_KIND_TOOLCHAIN))
 		kind = QK_KIND_READ; /* a refusal is one whatever was refused */
-	if (kind == QK_KIND_UNKEYED && is_left_written(e) && j->write.answer != QK_ALLOWED)
+	if (kind == QK_KIND_UNKEYED && qk_is_left_written(e) && j->write.answer != QK_ALLOWED)
 		return; /* listed once, as written */
 	add_read(jd, to, t, kind, e->path);
-}
-
-/* Notes the directories above each path left written: those that are not listed themselves. */
-static void note_holders(struct judging *jd, const struct qk_task *t)
-{
-	for (size_t i = 0; i < t->trace.entries.n; i++) {
-		const struct qk_trace_entry *e = &t->trace.entries.v[i];
-
-		for (size_t n = strlen(e->path); is_left_written(e) && n;) {
-			struct holder *h;
-
-			do
-				n--;
-			while (n && e->path[n] != '/');
-			HASH_FIND(hh, jd->holders, e->path, n, h);
-			if (h)
-				break; /* and so are those above */
-			h = qk_zalloc(sizeof(*h));
-			h->path = e->path;
-			HASH_ADD_KEYPTR(hh, jd->holders, h->path, n, h);
-		}
-	}
-	jd->held = t;
-}
-
-static void forget_holders(struct judging *jd)
-{
-	struct holder *h, *next;
-
-	HASH_ITER(hh, jd->holders, h, next) {
-		HASH_DEL(jd->holders, h);
-		free(h);
-	}
-	jd->held = NULL;
-}
-
-/* True if the trace holds something left written beneath dir: then dir is not listed itself. */
-static bool holds_written(struct judging *jd, const struct qk_task *t, const char *dir)
-{
-	struct holder *h;
-
-	if (jd->held != t) {
-		forget_holders(jd);
-		note_holders(jd, t);
-	}
-	HASH_FIND_STR(jd->holders, dir, h);
-	return h != NULL;
 }
 
 static void judge_write(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	const struct qk_trace_entry *e, const struct qk_judged *j, bool settled)
 {
-	if (!is_left_written(e) || j->write.answer == QK_ALLOWED || j->write.reason == QK_BY_MODULES)
+	if (!qk_is_left_written(e) || j->write.answer == QK_ALLOWED || j->write.reason == QK_BY_MODULES)
 		return;
 	if (j->write.reason == QK_BY_GIT) {
 		add_write(jd, to, t, QK_KIND_GIT_WRITE, e->path);
@@ -325,7 +265,7 @@ static void judge_write(struct judging *jd, struct qk_report_task *to, const str
 	if (settled)
 		return; /* the layer says better what was left */
 	if (e->flags & QK_T_DIR && !(e->flags & QK_T_REMOVED) &&
-		(!(e->flags & QK_T_CREATED) || j->leads || holds_written(jd, t, e->path)))
+		(!(e->flags & QK_T_CREATED) || j->leads || qk_holders_have(&jd->holders, &t->trace, e->path)))
 		return;
 	add_write(jd, to, t, QK_KIND_WRITE, e->path);
 }
@@ -333,7 +273,7 @@ static void judge_write(struct judging *jd, struct qk_report_task *to, const str
 static void judge_writers(struct judging *jd, struct qk_report_task *to, const struct qk_task *t,
 	const struct qk_trace_entry *e)
 {
-	const struct writer *w = is_left_written(e) ? writers_of(jd, e->path) : NULL;
+	const struct writer *w = qk_is_left_written(e) ? writers_of(jd, e->path) : NULL;
 	autocleared struct mending m = MENDING_INIT;
 	const struct qk_task *x = t, *y = t;
 	QK_VEC(const char *) others = { 0 };
@@ -572,7 +512,7 @@ void qk_report_read(struct qk_report *rep, const struct qk_session *session,
 	for (size_t i = 0; i < rep->tasks.n; i++)
 		tidy_findings(&rep->tasks.v[i]);
 	qk_shared_find(rep);
-	forget_holders(&jd);
+	qk_holders_release(&jd.holders);
 	HASH_CLEAR(hh, jd.places);
 	HASH_ITER(hh, jd.writers, w, next) {
 		HASH_DEL(jd.writers, w);

@@ -181,3 +181,27 @@ void qk_uplink_env(void (*set)(void *arg, const char *name, const char *value), 
 	set(arg, "no_proxy", none);
 	set(arg, "NO_PROXY", none);
 }
+
+ssize_t qk_uplink_receive(int conn, char *text, size_t size, int fds[2])
+{
+	union {
+		char room[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control = { .room = "" };
+	struct iovec io = { text, size };
+	struct msghdr m = { .msg_iov = &io,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room) };
+	ssize_t n = recvmsg(conn, &m, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+
+	fds[0] = fds[1] = -1;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	if (m.msg_flags & MSG_TRUNC) {
+		errno = EMSGSIZE;
+		n = -1;
+	}
+	return n;
+}

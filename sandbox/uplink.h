@@ -32,6 +32,9 @@
 /* In each namespace the same, so that what a task prints of it is, too; not one that is given out. */
 enum { QK_UPLINK_PORT = 61080, QK_UPLINK_MESSAGE = 128 * 1024 };
 
+/* One message, with up to two descriptors (else -1), the caller's. Its length, 0 at the end, -1 with errno. */
+ssize_t qk_uplink_receive(int conn, char *text, size_t size, int fds[2]);
+
 /* Starts the proxy (the program helper) for the run, unless it was; it ends with the process top. */
 int qk_uplink_start(const char *helper, const char *run, pid_t top, struct qk_err *err);
 

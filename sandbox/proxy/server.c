@@ -473,31 +473,6 @@ static void tell_refused(struct task *t)
 	(void)send(t->control.fd, b.s, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* One message, with up to two descriptors. Its length; 0 at the end. */
-static ssize_t receive(int conn, char *text, size_t size, int fds[2])
-{
-	union {
-		char room[CMSG_SPACE(2 * sizeof(int))];
-		struct cmsghdr align;
-	} control = { .room = "" };
-	struct iovec io = { text, size };
-	struct msghdr m = { .msg_iov = &io,
-		.msg_iovlen = 1,
-		.msg_control = control.room,
-		.msg_controllen = sizeof(control.room) };
-	ssize_t n = recvmsg(conn, &m, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-
-	fds[0] = fds[1] = -1;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-	if (m.msg_flags & MSG_TRUNC) {
-		errno = EMSGSIZE;
-		n = -1;
-	}
-	return n;
-}
-
 /* One message of a task's runner; what is taken of fds is -1 then. False: that was the last. */
 static bool obey(struct task *t, char *text, int fds[2])
 {
@@ -524,7 +499,7 @@ static void hear_task(struct task *t)
 {
 	static char text[QK_UPLINK_MESSAGE + 1];
 	int fds[2];
-	ssize_t n = receive(t->control.fd, text, sizeof(text) - 1, fds);
+	ssize_t n = qk_uplink_receive(t->control.fd, text, sizeof(text) - 1, fds);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
