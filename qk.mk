@@ -19,8 +19,11 @@ ifeq ($(wildcard $(qk.home)libexec/qk/sh),)
 $(error qk: $(qk.home)libexec/qk/sh is missing; build or install qk)
 endif
 
+# Not as a plain reference: --warn-undefined-variables would speak of it where no goal is given.
+qk.goals := $(value MAKECMDGOALS)
+
 # make qk-why TARGET=NAME: why it would run, told without running anything.
-ifneq ($(filter qk-why,$(MAKECMDGOALS)),)
+ifneq ($(filter qk-why,$(qk.goals)),)
 ifeq ($(origin TARGET),command line)
 QK_WHY := $(TARGET)
 override undefine TARGET
@@ -35,9 +38,9 @@ endif
 
 # make qk-doctor, qk-info, qk-last, qk-runs: what the qk program shows. Nothing else is made, so make is
 # left as it is.
-qk.shows := $(filter qk-doctor qk-info qk-last qk-runs,$(MAKECMDGOALS))
+qk.shows := $(filter qk-doctor qk-info qk-last qk-runs,$(qk.goals))
 ifneq ($(qk.shows),)
-ifneq ($(filter-out $(qk.shows),$(MAKECMDGOALS)),)
+ifneq ($(filter-out $(qk.shows),$(qk.goals)),)
 $(error qk: $(firstword $(qk.shows)) goes without other goals)
 endif
 .PHONY: $(qk.shows)

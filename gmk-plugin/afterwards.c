@@ -32,7 +32,7 @@ static uint64_t now_ms(void)
 void qk_afterwards_begin(void)
 {
 	begun_ms = now_ms();
-	goals = qk_gmkx_expand("$(MAKECMDGOALS)");
+	goals = qk_gmkx_expand("$(value MAKECMDGOALS)");
 	pretending = qk_recipe_pretending();
 }
 

@@ -175,7 +175,7 @@ static void read_aggregate_goal(struct goals *g, const char *goal)
 
 static void read_goals(struct goals *g)
 {
-	qk_autofree char *text = qk_gmkx_expand("$(MAKECMDGOALS)");
+	qk_autofree char *text = qk_gmkx_expand("$(value MAKECMDGOALS)");
 	qk_autostrv struct qk_strv words = { 0 };
 
 	qk_strv_split(&words, text);
