@@ -186,7 +186,7 @@ START_TEST(other_programs)
 
 	if (!take_probe(name, "lane")) {
 		if (!(_i % N_VERBS))
-			fprintf(stderr, "skipped: %s cannot be built here\n", name);
+			fprintf(stderr, "skipped: %s cannot be built or started here\n", name);
 		return;
 	}
 	/* libc does more by itself there, and calls musl's script fallback by no name */
@@ -275,7 +275,7 @@ START_TEST(sanitized_programs)
 
 	ck_assert_int_eq(qk_lane_program("./lane"), QK_LANE_64);
 	if (!take_probe(names[_i], "asan")) {
-		fprintf(stderr, "skipped: %s cannot be built here\n", names[_i]);
+		fprintf(stderr, "skipped: %s cannot be built or started here\n", names[_i]);
 		return;
 	}
 	if (qk_lane_program("./asan") == QK_LANE_NONE)
