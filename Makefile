@@ -19,7 +19,7 @@ SAN_LOFLAGS := $(if $(filter 1,$(SAN)),-fsanitize=undefined -fsanitize-undefined
 # What keying/ needs beside libc; the runner uses none of those parts.
 # One dependency file for each object: foo.o and foo.lo may be compiled differently.
 DEPS = -MMD -MP -MF $@.d
-QK_LIBS := -lgit2 -lyaml
+QK_LIBS := -lgit2 -lyaml -lmd
 # The runner starts once per recipe line. musl starts ten times faster than glibc, which asks the
 # processor for its features first: on virtual machines that alone is most of a millisecond.
 MUSL := $(if $(filter 1,$(SAN)),,$(shell command -v musl-gcc))
@@ -35,7 +35,7 @@ ROBJ = $(patsubst %.c,$O/obj/%.ro,$1)
 BASE := $(call SRC,base)
 KEYING := $(call SRC,keying)
 # Those that need no library: what the plugin and the runner may use.
-LEAN := $(shell grep -LE '<(git2|yaml)[./]' $(KEYING))
+LEAN := $(shell grep -LE '<(git2|yaml|md5|sha2)[./]' $(KEYING))
 # Preloaded into the commands' programs: not part of ours.
 LANE := sandbox/fastlane-preload.c sandbox/fastlane-files.c sandbox/fastlane-exec.c
 SANDBOX_SRC := $(filter-out $(LANE),$(call SRC,sandbox))

@@ -1,10 +1,29 @@
 #include "keying/pnpmdir.h"
 
-#include "keying/pnpmhash.h"
-
 #include <ctype.h>
+#include <md5.h>
+#include <sha2.h>
 #include <stdbool.h>
 #include <string.h>
+
+/* Names that are cut short end in one of these, by which pnpm tells them apart. */
+static void md5(const struct qk_buf *text, unsigned char ret[MD5_DIGEST_LENGTH])
+{
+	MD5_CTX c;
+
+	MD5Init(&c);
+	MD5Update(&c, (const uint8_t *)text->s, text->len);
+	MD5Final(ret, &c);
+}
+
+static void sha256(const struct qk_buf *text, unsigned char ret[SHA256_DIGEST_LENGTH])
+{
+	SHA2_CTX c;
+
+	SHA256Init(&c);
+	SHA256Update(&c, (const uint8_t *)text->s, text->len);
+	SHA256Final(ret, &c);
+}
 
 static void add_plain(struct qk_buf *out, const char *key, enum qk_pnpmdir_form form)
 {
@@ -54,7 +73,7 @@ void qk_pnpmdir_name(struct qk_buf *out, const char *key, enum qk_pnpmdir_form f
 {
 	const size_t digest = form == QK_PNPMDIR_9 ? 26 : 32; /* characters */
 	qk_autobuf struct qk_buf plain = QK_BUF_INIT;
-	unsigned char d[32];
+	unsigned char d[SHA256_DIGEST_LENGTH];
 	size_t kept = max > digest + 1 ? max - digest - 1 : 0;
 
 	add_plain(&plain, key, form);
@@ -65,11 +84,11 @@ void qk_pnpmdir_name(struct qk_buf *out, const char *key, enum qk_pnpmdir_form f
 	qk_buf_add(out, plain.s, plain.len < kept ? plain.len : kept);
 	qk_buf_addch(out, '_');
 	if (form == QK_PNPMDIR_9) {
-		qk_pnpmhash_md5(plain.s, plain.len, d);
-		add_base32(out, d, 16);
+		md5(&plain, d);
+		add_base32(out, d, MD5_DIGEST_LENGTH);
 		return;
 	}
-	qk_pnpmhash_sha256(plain.s, plain.len, d);
+	sha256(&plain, d);
 	for (size_t i = 0; i < 16; i++)
 		qk_buf_addf(out, "%02x", d[i]);
 }
