@@ -187,10 +187,11 @@ $(UNIT_BIN): $O/tests/%: $O/obj/tests/unit/%.o $O/libqk-cli.a $O/libqk-runner.a 
 
 # A program without a loader is one of the probes.
 LDFLAGS_static := -static
+$O/tests/probes/touch: tests/probes/touch/programs.c
 $(filter-out %.so %-variants,$(PROBE_BIN)): $O/tests/%: tests/%.c
 	$(call SAY,CC,$<)
 	@mkdir -p $(@D)
-	$Q$(CC) $(QK_CFLAGS) $(DEPS) $(CFLAGS) -o $@ $< $(LDFLAGS_$(*F)) -lpthread
+	$Q$(CC) $(QK_CFLAGS) $(DEPS) $(CFLAGS) -o $@ $(filter %.c,$^) $(LDFLAGS_$(*F)) -lpthread
 
 # One of them lies where the fast lane's library wants to be.
 $O/tests/probes/preloaded-there.so: THERE := -Wl,-Ttext-segment=0x7ff00000
