@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char wipe[] = "\r\033[K";
@@ -20,14 +19,6 @@ void qk_progress_init(struct qk_progress *p, int fd)
 	*p = (struct qk_progress){ .fd = isatty(fd) && term && strcmp(term, "dumb") ? fd : -1 };
 }
 
-uint64_t qk_progress_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static int columns(int fd)
 {
 	struct winsize w;
@@ -35,7 +26,7 @@ static int columns(int fd)
 	return !ioctl(fd, TIOCGWINSZ, &w) && w.ws_col ? w.ws_col : 80;
 }
 
-void qk_progress_say(struct qk_progress *p, uint64_t now_ms, const char *fmt, ...)
+void qk_progress_say(struct qk_progress *p, int64_t now_ms, const char *fmt, ...)
 {
 	char text[256], line[300];
 	va_list ap;

@@ -16,16 +16,13 @@ enum { QK_PROGRESS_AFTER_MS = 500, QK_PROGRESS_EVERY_MS = 100 };
 struct qk_progress {
 	int fd; /* -1: nobody to tell */
 	bool shown;
-	uint64_t since_ms, last_ms; /* 0: not begun */
+	int64_t since_ms, last_ms; /* 0: not begun */
 };
 
 void qk_progress_init(struct qk_progress *p, int fd);
 
-/* Milliseconds, for _say. */
-uint64_t qk_progress_now(void);
-
-/* The first call begins the work. */
-void qk_progress_say(struct qk_progress *p, uint64_t now_ms, const char *fmt, ...)
+/* The first call begins the work. now_ms: of qk_clock_ms(). */
+void qk_progress_say(struct qk_progress *p, int64_t now_ms, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Takes the line away; work begins anew with the next call. */

@@ -1,5 +1,6 @@
 #include "cli/keys.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/path.h"
 
@@ -79,7 +80,7 @@ int qk_keys_task(struct qk_keys *k, const struct qk_task *t, struct qk_buf *text
 	}
 	if (resolved->uncached)
 		return qk_fail(err, -ENOKEY, "%s", resolved->uncached);
-	qk_progress_say(&k->progress, qk_progress_now(), "qk: hashing the inputs of %s", t->id);
+	qk_progress_say(&k->progress, qk_clock_ms(), "qk: hashing the inputs of %s", t->id);
 	r = qk_parts_hash(&resolved->parts, k->hash, 0, err);
 	while (!r && (p = qk_parts_unknown(&resolved->parts)))
 		r = make_known(k, p, err);

@@ -1,7 +1,7 @@
 #include "gmk-plugin/afterwards.h"
 
+#include "base/clock.h"
 #include "base/fdio.h"
-#include "base/path.h"
 #include "base/path.h"
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/plugin.h"
@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Of last.json; beyond, only what mends the findings is left. */
@@ -21,17 +20,9 @@ static uint64_t begun_ms;
 static char *goals;
 static bool pretending;
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 void qk_afterwards_begin(void)
 {
-	begun_ms = now_ms();
+	begun_ms = qk_clock_since_1970();
 	goals = qk_gmkx_expand("$(value MAKECMDGOALS)");
 	pretending = qk_recipe_pretending();
 }
@@ -89,7 +80,7 @@ void qk_afterwards_keep(const struct qk_taskstatuses *statuses, const struct qk_
 		.report = found->len ? found->s : NULL,
 		.status = status,
 		.start_ms = begun_ms,
-		.duration_ms = now_ms() - begun_ms };
+		.duration_ms = qk_clock_since_1970() - begun_ms };
 
 	if (pretending || !cwd || (!qk_plugin.started && !statuses->v.n))
 		return;

@@ -1,5 +1,6 @@
 #include "runner/commands.h"
 
+#include "base/clock.h"
 #include "sandbox/processes.h"
 
 #include <errno.h>
@@ -104,14 +105,6 @@ static void signal_all(const struct running *r, int sig)
 		kill(groups ? -r->pids.v[i] : r->pids.v[i], sig);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * (int64_t)1000 + ts.tv_nsec / 1000000;
-}
-
 /* Nobody needs what goes on for ever any more. */
 static void end_all(struct running *r)
 {
@@ -119,7 +112,7 @@ static void end_all(struct running *r)
 	if (r->kill_at)
 		return;
 	signal_all(r, SIGTERM);
-	r->kill_at = now_ms() + TERM_TO_KILL_MS;
+	r->kill_at = qk_clock_ms() + TERM_TO_KILL_MS;
 }
 
 static void reap(struct running *r)
@@ -169,7 +162,7 @@ static void serve(struct running *r)
 		struct pollfd p[4] = { { .fd = r->signals, .events = POLLIN },
 			{ .fd = -1, .events = POLLIN }, { .fd = -1, .events = POLLIN },
 			{ .fd = r->kill_at ? -1 : r->watched, .events = POLLIN } };
-		int64_t left = r->kill_at ? r->kill_at - now_ms() : -1;
+		int64_t left = r->kill_at ? r->kill_at - qk_clock_ms() : -1;
 
 		for (int i = 0; i < relay->n; i++)
 			p[1 + i].fd = relay->channels[i].from;

@@ -1,5 +1,6 @@
 #include "runner/recipe-cache.h"
 
+#include "base/clock.h"
 #include "base/fdio.h"
 #include "base/path.h"
 #include "base/record.h"
@@ -339,7 +340,7 @@ void qk_recipe_cache_begin(struct qk_recipe_cache *c, struct qk_run_spec *spec)
 		return;
 	c->result->trace.lookups = true;
 	qk_snapshot_take(&c->before, c->req, &c->chain, &c->view);
-	clock_gettime(CLOCK_MONOTONIC, &c->began);
+	c->began = qk_clock_ms();
 	if (!c->keep)
 		return;
 	if (qk_tee_begin(&c->tee, &err)) {
@@ -394,7 +395,6 @@ static int store_result(struct qk_recipe_cache *c, const struct qk_recorded *rec
 {
 	const struct qk_request *r = c->req;
 	static const char *const how[] = { "off", "audit", "enforce" };
-	struct timespec now;
 	struct qk_entry e = { .tree = *tree,
 		.gone = rec->gone,
 		.loose = rec->strays,
@@ -402,11 +402,9 @@ static int store_result(struct qk_recipe_cache *c, const struct qk_recorded *rec
 		.task = (char *)r->target,
 		.how = (char *)how[r->mode],
 		.text = text->s,
+		.duration_ms = (uint64_t)(qk_clock_ms() - c->began),
 		.made = (uint64_t)time(NULL) };
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	e.duration_ms = (uint64_t)((now.tv_sec - c->began.tv_sec) * 1000 +
-				   (now.tv_nsec - c->began.tv_nsec) / 1000000);
 	return qk_store_put(c->store, strong, &e, qk_filehash_rootfd(c->files), err);
 }
 

@@ -33,7 +33,7 @@ struct qk_recipe_cache {
 	struct qk_snapshot before;
 	struct qk_tee tee;
 	bool teeing;
-	struct timespec began;
+	int64_t began; /* qk_clock_ms() */
 };
 
 /*

@@ -1,5 +1,6 @@
 #include "runner/relay.h"
 
+#include "base/clock.h"
 #include "base/fdio.h"
 #include "base/mem.h"
 #include "base/newcalls.h"
@@ -13,7 +14,6 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -209,24 +209,16 @@ static void __attribute__((noreturn)) stay_behind(struct qk_relay *r)
 	_exit(0);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * (int64_t)1000 + ts.tv_nsec / 1000000;
-}
-
 bool qk_relay_finish(struct qk_relay *r)
 {
-	int64_t end = now_ms() + LATE_MS, left = LATE_MS;
+	int64_t end = qk_clock_ms() + LATE_MS, left = LATE_MS;
 
 	while (is_open(r) && left > 0) {
 		for (int i = 0; i < r->n; i++)
 			while (r->channels[i].from >= 0 && pass_on(r, &r->channels[i], true) &&
-				now_ms() < end)
+				qk_clock_ms() < end)
 				;
-		left = end - now_ms();
+		left = end - qk_clock_ms();
 		if (is_open(r) && left > 0)
 			wait_for_some(r, (int)left);
 	}

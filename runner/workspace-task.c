@@ -1,5 +1,6 @@
 #include "runner/workspace-task.h"
 
+#include "base/clock.h"
 #include "base/path.h"
 #include "report/violation.h"
 #include "runner/commands.h"
@@ -177,7 +178,7 @@ static int judge_grants(struct qk_wtask *t, const struct qk_held *h, int status)
 		leave_violations(t, &v, &scope, status);
 	if (t->relay.hold && status)
 		qk_frame_print(&t->spec, &t->env, &t->relay.capture, &v, &scope, status,
-			(unsigned long long)qk_wtask_ms_since(&t->start));
+			(unsigned long long)(qk_clock_ms() - t->start));
 	else if (t->relay.hold)
 		qk_capture_replay(t->relay.capture.data.s, t->relay.capture.data.len, STDOUT_FILENO,
 			STDERR_FILENO);
@@ -205,6 +206,7 @@ static int run(struct qk_wtask *t)
 	struct qk_continuous k;
 	struct qk_held h;
 	bool goes_on = t->spec.continuous || t->spec.ready_when.n;
+	int outside;
 
 	take_turn(t);
 	empty_scratches(t);
@@ -216,7 +218,7 @@ static int run(struct qk_wtask *t)
 		hold(t, &h, &c);
 	if (qk_outputs_prepare(&t->policy, &t->made, &err))
 		fail(t, err.msg);
-	qk_outside_prepare(&t->policy, &t->made_outside);
+	outside = qk_outside_prepare(&t->policy);
 	if (goes_on) {
 		qk_wtask_leave_state(t, NULL, false); /* its key, for those who start beside it */
 		qk_continuous_begin(&k, &t->spec, t->req->run, (pid_t)t->req->make_pid, &c);
@@ -232,7 +234,7 @@ static int run(struct qk_wtask *t)
 	if (goes_on)
 		qk_continuous_end(&k, c.status);
 	qk_outputs_tidy(&t->made);
-	qk_outside_tidy(&t->made_outside);
+	qk_outside_tidy(&t->policy, outside);
 	if (c.held && h.mode == QK_MODE_OFF)
 		; /* recorded, and not judged */
 	else if (c.held && t->spec.explicit_grants && !goes_on && !h.said->refused)
@@ -262,12 +264,12 @@ void qk_workspace_task_run(const struct qk_request *r, const char *self)
 	struct qk_err err = QK_ERR_INIT;
 	int status;
 
-	clock_gettime(CLOCK_MONOTONIC, &t.start);
+	t.start = qk_clock_ms();
 	if (qk_taskspec_read(&t.spec, r->task, r->task_len, &err)) {
 		fprintf(stderr, "qk: %s: %s\n", r->target, err.msg);
 		_exit(QK_TASK_FAILED);
 	}
-	t.status.start_ms = qk_wtask_ms_since_1970();
+	t.status.start_ms = qk_clock_since_1970();
 	if (t.spec.problem)
 		fail(&t, t.spec.problem);
 	qk_filehash_new(&t.hash, r->root, digests, NULL);
@@ -291,7 +293,7 @@ void qk_workspace_task_run(const struct qk_request *r, const char *self)
 	if (qk_taskenv_make(&t.env, r, &t.spec, t.status.key, self, &err))
 		fail(&t, err.msg);
 	declare(&t);
-	clock_gettime(CLOCK_MONOTONIC, &t.start);
+	t.start = qk_clock_ms();
 	status = run(&t);
 	t.moved = t.has_key && !qk_taskkey_stayed(&t.inputs);
 	if (status)

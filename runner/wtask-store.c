@@ -1,5 +1,6 @@
 #include "runner/wtask-store.h"
 
+#include "base/clock.h"
 #include "base/path.h"
 #include "keying/grouptext.h"
 #include "keying/restore.h"
@@ -109,8 +110,8 @@ static void store_result(struct qk_wtask *t, struct qk_tree *tree)
 		.output = t->relay.capture.data,
 		.task = (char *)t->spec.id,
 		.how = (char *)how(t),
-		.duration_ms = qk_wtask_ms_since(&t->start),
-		.made = qk_wtask_ms_since_1970() / 1000 };
+		.duration_ms = (uint64_t)(qk_clock_ms() - t->start),
+		.made = qk_clock_since_1970() / 1000 };
 	struct qk_err err = QK_ERR_INIT;
 	int kept = 0;
 

@@ -1,5 +1,6 @@
 #include "runner/wtask.h"
 
+#include "base/clock.h"
 #include "base/path.h"
 #include "keying/taskstate.h"
 #include "report/keepers.h"
@@ -11,23 +12,6 @@ void qk_wtask_uncache(struct qk_wtask *t, const char *why)
 {
 	if (!t->uncached)
 		t->uncached = qk_strdup(why);
-}
-
-uint64_t qk_wtask_ms_since_1970(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-uint64_t qk_wtask_ms_since(const struct timespec *start)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)((now.tv_sec - start->tv_sec) * 1000 +
-			  (now.tv_nsec - start->tv_nsec) / 1000000);
 }
 
 void qk_wtask_leave_state(struct qk_wtask *t, const struct qk_tree *tree, bool good)
@@ -70,7 +54,7 @@ void qk_wtask_leave_status(struct qk_wtask *t, enum qk_status status, int exit)
 	t->status.id = t->spec.id;
 	t->status.status = status;
 	t->status.exit = exit;
-	t->status.duration_ms = qk_wtask_ms_since(&t->start);
+	t->status.duration_ms = (uint64_t)(qk_clock_ms() - t->start);
 	t->status.uncached = exit ? NULL : t->uncached;
 	t->status.as_declared = t->spec.uncached != NULL;
 	qk_taskstatuses_add(&l, &t->status);

@@ -19,7 +19,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 struct qk_wtask {
 	const struct qk_request *req;
@@ -33,7 +32,7 @@ struct qk_wtask {
 	struct qk_digest strong;
 	struct qk_outputs outputs;
 	struct qk_relay relay;
-	struct qk_strv env, made, made_outside;
+	struct qk_strv env, made;
 	bool has_key;
 	struct qk_digest key;
 	char hex[QK_DIGEST_HEX];
@@ -41,16 +40,13 @@ struct qk_wtask {
 	int claim;
 	bool moved; /* an input was touched while it ran */
 	struct qk_taskstatus status;
-	struct timespec start;
+	int64_t start; /* qk_clock_ms() */
 	bool let_go; /* of what it needs */
 	bool read_beyond; /* under audit, what it does not declare: only a recording can hold that */
 };
 
 /* It is not to be stored, and nothing is looked up from here on. */
 void qk_wtask_uncache(struct qk_wtask *t, const char *why);
-
-uint64_t qk_wtask_ms_since_1970(void);
-uint64_t qk_wtask_ms_since(const struct timespec *start);
 
 /* For whoever asks later whether it is up to date; `tree`: what its outputs are, NULL if nobody knows. */
 void qk_wtask_leave_state(struct qk_wtask *t, const struct qk_tree *tree, bool good);

@@ -11,10 +11,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define SHM "/dev/shm"
+
+enum { LIST_MAX = 16 << 20 };
 
 /* Where root sets what concerns the whole system; an ordinary user is kept out by their modes. */
 static const char *const of_the_system[] = { "/proc/sys", "/proc/sysrq-trigger", "/proc/irq",
@@ -157,7 +160,7 @@ const char *qk_outside_scratch(const struct qk_policy *p)
 }
 
 /* Makes what is missing of a directory's way, each step noted. */
-static void make_way(const char *dir, struct qk_strv *made)
+static void make_way(const char *dir, struct qk_buf *made)
 {
 	for (const char *s = dir; *s;) {
 		qk_autofree char *step = NULL;
@@ -166,42 +169,93 @@ static void make_way(const char *dir, struct qk_strv *made)
 		s += strcspn(s, "/");
 		step = qk_strndup(dir, (size_t)(s - dir));
 		if (*step && !mkdir(step, 0777))
-			qk_strv_push(made, step);
+			qk_buf_add(made, step, strlen(step) + 1);
 	}
 }
 
-void qk_outside_prepare(const struct qk_policy *p, struct qk_strv *made)
+/* An empty file for a name that is granted as one. */
+static void make_file(const char *path, struct qk_buf *made)
 {
 	static const struct timespec epoch[2];
+	qk_autofd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return;
+	qk_buf_add(made, path, strlen(path) + 1);
+	(void)futimens(fd, epoch); /* by that it is known again */
+}
+
+/* Waits while another task tidies. */
+static int open_list(const struct qk_policy *p)
+{
+	qk_autofree char *path = qk_path_join(p->state, "outside");
+	qk_autofd int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	int r;
+
+	do
+		r = fd < 0 ? -1 : flock(fd, LOCK_SH);
+	while (r && fd >= 0 && errno == EINTR);
+	return r ? -1 : qk_steal_fd(&fd);
+}
+
+int qk_outside_prepare(const struct qk_policy *p)
+{
+	qk_autobuf struct qk_buf made = QK_BUF_INIT;
+	int fd = -1;
 
 	for (size_t i = 0; p->closed && i < p->rules.n; i++) {
 		const struct qk_rule *r = &p->rules.v[i];
 		qk_autofree char *dir = qk_strndup(r->path, qk_path_dirlen(r->path));
-		qk_autofd int fd = -1;
 
 		if (!is_granted(p, r) || r->scope == QK_GLOB)
 			continue;
-		make_way(r->scope == QK_TREE ? r->path : dir, made);
-		if (r->scope == QK_TREE)
-			continue;
-		fd = open(r->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (fd >= 0) {
-			qk_strv_push(made, r->path);
-			(void)futimens(fd, epoch); /* so that one left by a crash is known */
-		}
+		if (fd < 0 && (fd = open_list(p)) < 0)
+			return -1;
+		make_way(r->scope == QK_TREE ? r->path : dir, &made);
+		if (r->scope != QK_TREE)
+			make_file(r->path, &made);
+	}
+	if (made.len)
+		(void)qk_write_all(fd, made.s, made.len);
+	return fd;
+}
+
+static void remove_if_empty(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return;
+	if (S_ISDIR(st.st_mode))
+		(void)rmdir(path); /* not empty: in use */
+	else if (S_ISREG(st.st_mode) && !st.st_size && !st.st_mtim.tv_sec)
+		(void)unlink(path);
+}
+
+/* The last first: what was made in another comes after it. */
+static void remove_all(const struct qk_buf *made)
+{
+	for (size_t end = made->len; end;) {
+		size_t at = end - 1;
+
+		while (at && made->s[at - 1])
+			at--;
+		remove_if_empty(made->s + at);
+		end = at;
 	}
 }
 
-void qk_outside_tidy(const struct qk_strv *made)
+void qk_outside_tidy(const struct qk_policy *p, int fd)
 {
-	for (size_t i = made->n; i--;) {
-		struct stat st;
+	qk_autofree char *list = qk_path_join(p->state, "outside");
+	qk_autobuf struct qk_buf made = QK_BUF_INIT;
 
-		if (lstat(made->v[i], &st))
-			continue;
-		if (S_ISDIR(st.st_mode))
-			(void)rmdir(made->v[i]); /* not empty: in use */
-		else if (S_ISREG(st.st_mode) && !st.st_size && !st.st_mtim.tv_sec)
-			(void)unlink(made->v[i]);
+	if (fd < 0)
+		return;
+	if (!flock(fd, LOCK_EX | LOCK_NB) && !qk_read_file(AT_FDCWD, list, LIST_MAX, &made, NULL)) {
+		remove_all(&made);
+		(void)ftruncate(fd, 0);
 	}
+	(void)flock(fd, LOCK_UN); /* a process that the task has left has a copy */
+	close(fd);
 }

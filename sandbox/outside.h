@@ -27,11 +27,16 @@ void qk_outside_granted(const struct qk_policy *policy, struct qk_strv *ret);
 
 /*
  * Before any command: makes the directories that the policy lets be written outside the workspace,
- * where they are missing, and empty files for the names that are granted as files; tidy removes
- * what is still empty. What cannot be made is no error: writing there fails, and is told.
+ * where they are missing, and empty files for the names that are granted as files. What cannot be made
+ * is no error: writing there fails, and is told. Returns a descriptor for tidy, -1 if nothing out there
+ * is granted.
+ *
+ * tidy removes what is still empty, once no task of this workspace uses any of it: what was made stands
+ * in the file `outside` of the state directory, paths ended by NUL each, which every such task holds
+ * locked meanwhile. So what a killed one had made goes with the next.
  */
-void qk_outside_prepare(const struct qk_policy *policy, struct qk_strv *made);
-void qk_outside_tidy(const struct qk_strv *made);
+int qk_outside_prepare(const struct qk_policy *policy);
+void qk_outside_tidy(const struct qk_policy *policy, int fd);
 
 /* In a namespace so closed: a directory of its own in which files can be made. */
 const char *qk_outside_scratch(const struct qk_policy *policy);

@@ -1,5 +1,6 @@
 #include "gmk-plugin/tasks/decide.h"
 
+#include "base/clock.h"
 #include "base/path.h"
 #include "keying/outputs.h"
 #include "keying/pathsets.h"
@@ -287,8 +288,8 @@ void qk_decide_settle(void)
 		qk_autotree struct qk_tree tree = { 0 };
 		uint64_t bytes = 0;
 
-		qk_progress_say(&qk_model.progress, qk_progress_now(), "qk: outputs counted for the next run, %zu of %zu tasks",
-			i, qk_model.tasks.n);
+		qk_progress_say(&qk_model.progress, qk_clock_ms(),
+			"qk: outputs counted for the next run, %zu of %zu tasks", i, qk_model.tasks.n);
 		if ((t->decision != QK_TO_RUN && t->decision != QK_PUT_BACK) || t->uncached ||
 			list_outputs(t->task, &tree) ||
 			!qk_outputs_digests(&tree, qk_model.hash, QK_FILEHASH_CACHED, NULL))

@@ -1,4 +1,5 @@
 #include "gmk-plugin/tasks/commands.h"
+#include "base/clock.h"
 #include "gmk-plugin/tasks/decide.h"
 #include "gmk-plugin/tasks/grants.h"
 #include "gmk-plugin/tasks/makers.h"
@@ -64,7 +65,7 @@ static void tell_progress(void)
 	for (size_t i = 0; i < m->tasks.n && m->considered == 1; i++)
 		all += m->tasks.v[i]->reached || !m->goals_known;
 	if (m->considered < all)
-		qk_progress_say(&m->progress, qk_progress_now(), "qk: %zu of %zu tasks", m->considered, all);
+		qk_progress_say(&m->progress, qk_clock_ms(), "qk: %zu of %zu tasks", m->considered, all);
 	else
 		qk_progress_clear(&m->progress);
 }

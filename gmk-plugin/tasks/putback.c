@@ -1,5 +1,6 @@
 #include "gmk-plugin/tasks/putback.h"
 
+#include "base/clock.h"
 #include "base/path.h"
 #include "gmk-plugin/gmkx.h"
 #include "gmk-plugin/tasks/spec.h"
@@ -10,7 +11,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* More of any of these is for a runner: make waits for nothing that other tasks could run beside. */
@@ -98,19 +98,11 @@ static void show(const char *commands, const struct qk_entry *e)
 	qk_capture_replay(e->output.s, e->output.len, STDOUT_FILENO, STDERR_FILENO);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 bool qk_putback(struct qk_ruletask *t, const char *shown)
 {
 	qk_autoentry struct qk_entry e = QK_ENTRY_INIT;
 	struct qk_store *store = is_for_make(t) ? open_store() : NULL;
-	uint64_t start = now_ms();
+	uint64_t start = qk_clock_since_1970();
 
 	if (!store || qk_store_get(store, &t->key, &e, NULL) <= 0 || !is_small(&e) ||
 		qk_capture_check(e.output.s, e.output.len))
@@ -123,7 +115,7 @@ bool qk_putback(struct qk_ruletask *t, const char *shown)
 	show(shown, &e);
 	t->decision = QK_PUT_BACK;
 	t->start_ms = start;
-	t->duration_ms = now_ms() - start;
+	t->duration_ms = qk_clock_since_1970() - start;
 	t->saved_ms = e.duration_ms;
 	return true;
 }

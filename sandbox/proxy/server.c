@@ -1,5 +1,6 @@
 #include "sandbox/proxy/server.h"
 
+#include "base/clock.h"
 #include "sandbox/proxy/lookup.h"
 #include "sandbox/proxy/relay.h"
 #include "sandbox/proxy/speech.h"
@@ -12,7 +13,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { EVENTS = 64, TICK_MS = 250, SPARE_FDS = 64, LEAVE_BYTES = 256 * 1024 };
@@ -48,7 +48,7 @@ struct client {
 	struct addrinfo *trying;
 	bool led_here; /* an address was passed over for what it means */
 	size_t thrown; /* bytes, while leaving */
-	long deadline; /* ms of the monotonic clock; 0 = none */
+	int64_t deadline; /* of qk_clock_ms(); 0 = none */
 	struct client *next;
 };
 
@@ -62,14 +62,6 @@ static struct {
 	unsigned int n_clients, max_clients;
 	bool full; /* no more are let in until one leaves */
 } all;
-
-static long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000L + t.tv_nsec / 1000000L;
-}
 
 /* --- coming and going --- */
 
@@ -177,7 +169,7 @@ static void turn_away(struct client *c, enum qk_outcome how, const char *text)
 	qk_source_close(&c->far.source, all.epoll);
 	qk_speech_answer(&c->near.waiting, c->wish.manner, how, text);
 	c->state = LEAVING;
-	c->deadline = now_ms() + all.limits.leave_ms;
+	c->deadline = qk_clock_ms() + all.limits.leave_ms;
 	if (!qk_relay_write(&c->near)) {
 		drop(c);
 		return;
@@ -261,7 +253,7 @@ static void try_addresses(struct client *c)
 		if (fd >= 0 && (!connect(fd, a->ai_addr, a->ai_addrlen) || errno == EINPROGRESS)) {
 			c->far.source.fd = fd;
 			c->state = CONNECTING;
-			c->deadline = now_ms() + all.limits.connect_ms;
+			c->deadline = qk_clock_ms() + all.limits.connect_ms;
 			qk_source_watch(&c->far.source, all.epoll, EPOLLOUT);
 			return;
 		}
@@ -409,7 +401,7 @@ static void take_lookups(void)
 
 static void look_at_clock(void)
 {
-	long now = now_ms();
+	int64_t now = qk_clock_ms();
 
 	for (struct client *c = all.clients; c; c = c->next) {
 		if (!c->deadline || c->deadline > now || c->state == GONE)
@@ -435,7 +427,7 @@ static void let_in(struct task *t)
 		if (fd < 0)
 			break;
 		c = new_client(t, fd);
-		c->deadline = now_ms() + all.limits.speak_ms;
+		c->deadline = qk_clock_ms() + all.limits.speak_ms;
 		qk_source_watch(&c->near.source, all.epoll, EPOLLIN);
 	}
 	qk_source_watch(&t->door, all.epoll, has_room(t) ? EPOLLIN : 0);
