@@ -17,7 +17,7 @@
 /* Calls each for every target that the target's recipe makes, itself perhaps included. */
 void qk_deep_siblings(const char *target, void (*each)(const char *target, void *arg), void *arg);
 
-/* Calls each for every prerequisite of the target, order-only ones too; the text splits no name at its blanks. */
+/* Calls each for every prerequisite of the target, order-only ones too: names that hold blanks are whole. */
 void qk_deep_prerequisites(
 	const char *target, void (*each)(const char *name, void *arg), void *arg);
 

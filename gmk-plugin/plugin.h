@@ -6,8 +6,10 @@
  * it by other means, so that it belongs to that recipe's task.
  *
  * Everything here runs in make's only thread: nothing hashes, waits or walks trees, but for the
- * probing of recorder and back end, once, when the first recipe of the run starts, and for the
- * restoring of what is small (tasks/putback.h).
+ * probing of recorder and back end, once, when the first recipe of the run starts, for the start of
+ * the proxy, once, when the first task needs it, and for the restoring of what is small
+ * (tasks/putback.h): at most 64 files and 1 MiB, read, hashed and written, because a process for
+ * each would be about four times the work.
  */
 #ifndef QK_GMK_PLUGIN_PLUGIN_H
 #define QK_GMK_PLUGIN_PLUGIN_H

@@ -264,6 +264,12 @@ static bool covers(const struct qk_strv *ignored, const char *dir)
 	return false;
 }
 
+/* An importer that is neither the root's nor in the key. */
+static bool is_others(const struct held *own, const char *dir)
+{
+	return strcmp(dir, ".") && !has(own->reach.importers.v, own->reach.importers.n, dir);
+}
+
 /* What the importers that are covered reach; NULL if none is. */
 static const struct held *covered(struct qk_packages *p, const struct qk_task *t,
 	const struct held *own, const struct qk_strv *ignored)
@@ -274,8 +280,7 @@ static const struct held *covered(struct qk_packages *p, const struct qk_task *t
 	for (size_t i = 0; ignored->n && i < p->importers.n; i++) {
 		const char *dir = p->importers.v[i];
 
-		if (strcmp(dir, ".") && strcmp(dir, t->project->root) && !has(own->reach.importers.v, own->reach.importers.n, dir) &&
-			covers(ignored, dir))
+		if (strcmp(dir, t->project->root) && is_others(own, dir) && covers(ignored, dir))
 			qk_vec_push(&dirs, dir);
 	}
 	if (dirs.n)
@@ -293,7 +298,7 @@ void qk_packages_linked(struct qk_packages *p, const struct qk_task *t,
 	for (size_t i = 0; also && i < also->reach.importers.n; i++) {
 		const char *dir = also->reach.importers.v[i];
 
-		if (strcmp(dir, ".") && !has(own->reach.importers.v, own->reach.importers.n, dir) && !covers(ignored, dir))
+		if (is_others(own, dir) && !covers(ignored, dir))
 			qk_strv_push(ret, dir);
 	}
 }

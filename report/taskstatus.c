@@ -3,6 +3,7 @@
 #include "base/fdio.h"
 #include "base/record.h"
 #include "report/json.h"
+#include "report/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,11 +26,27 @@ enum tag {
 	TAG_RECORDINGS,
 	TAG_DIFFERING,
 	TAG_UNRECORDED,
+	TAG_COMPARED, /* before the names that differ */
 };
 
 static const char *copy(struct qk_arena *a, const char *s)
 {
 	return s ? qk_arena_strdup(a, s) : NULL;
+}
+
+static const char *const *copy_names(struct qk_arena *a, const char *const *names)
+{
+	const char **own;
+	size_t n = 0;
+
+	while (names && names[n])
+		n++;
+	if (!names)
+		return NULL;
+	own = qk_arena_alloc(a, (n + 1) * sizeof(*own));
+	for (size_t i = 0; i < n; i++)
+		own[i] = qk_arena_strdup(a, names[i]);
+	return own;
 }
 
 void qk_taskstatuses_add(struct qk_taskstatuses *l, const struct qk_taskstatus *s)
@@ -40,7 +57,7 @@ void qk_taskstatuses_add(struct qk_taskstatuses *l, const struct qk_taskstatus *
 	own.key = copy(&l->arena, s->key);
 	own.uncached = copy(&l->arena, s->uncached);
 	own.recordings = copy(&l->arena, s->recordings);
-	own.differing = copy(&l->arena, s->differing);
+	own.differing = copy_names(&l->arena, s->differing);
 	own.unrecorded = copy(&l->arena, s->unrecorded);
 	qk_vec_push(&l->v, own);
 }
@@ -66,7 +83,10 @@ static void write_one(struct qk_buf *b, const struct qk_taskstatus *s)
 	put_text(b, TAG_KEY, s->key);
 	put_text(b, TAG_UNCACHED, s->uncached);
 	put_text(b, TAG_RECORDINGS, s->recordings);
-	put_text(b, TAG_DIFFERING, s->differing);
+	if (s->differing)
+		qk_record_putnum(b, TAG_COMPARED, 1);
+	for (size_t i = 0; s->differing && s->differing[i]; i++)
+		qk_record_putstr(b, TAG_DIFFERING, s->differing[i]);
 	put_text(b, TAG_UNRECORDED, s->unrecorded);
 	qk_record_putnum(b, TAG_EXIT, (uint64_t)s->exit);
 	qk_record_putnum(b, TAG_START, s->start_ms);
@@ -98,11 +118,14 @@ int qk_taskstatuses_append(const struct qk_taskstatuses *l, const char *run, str
 
 void qk_taskstatuses_take(struct qk_taskstatuses *l, const char *p, size_t n)
 {
+	static const char *const none[] = { NULL };
 	struct qk_record rec;
 	size_t pos = 0;
 
 	while (qk_record_next(p, n, &pos, &rec) > 0) {
 		struct qk_taskstatus s = { 0 };
+		qk_autostrv struct qk_strv names = { 0 };
+		bool compared = false;
 		struct qk_field f;
 
 		while (qk_field_next(&rec, &f) > 0)
@@ -114,7 +137,8 @@ void qk_taskstatuses_take(struct qk_taskstatuses *l, const char *p, size_t n)
 				s.uncached = qk_arena_strndup(&l->arena, f.p, f.n);
 				break;
 			case TAG_RECORDINGS: s.recordings = qk_arena_strndup(&l->arena, f.p, f.n); break;
-			case TAG_DIFFERING: s.differing = qk_arena_strndup(&l->arena, f.p, f.n); break;
+			case TAG_COMPARED: compared = true; break;
+			case TAG_DIFFERING: qk_strv_take(&names, qk_strndup(f.p, f.n)); break;
 			case TAG_UNRECORDED: s.unrecorded = qk_arena_strndup(&l->arena, f.p, f.n); break;
 			case TAG_EXIT: s.exit = (int)qk_field_num(&f); break;
 			case TAG_START: s.start_ms = qk_field_num(&f); break;
@@ -122,6 +146,8 @@ void qk_taskstatuses_take(struct qk_taskstatuses *l, const char *p, size_t n)
 			case TAG_AS_DECLARED: s.as_declared = qk_field_num(&f); break;
 			case TAG_SAVED: s.saved_ms = qk_field_num(&f); break;
 			}
+		if (compared)
+			s.differing = copy_names(&l->arena, names.n ? (const char *const *)names.v : none);
 		if (s.id && s.status <= QK_STATUS_NOTHING)
 			qk_vec_push(&l->v, s);
 	}
@@ -192,15 +218,19 @@ static void add_told(struct qk_buf *out, const struct qk_taskstatuses *l, const 
 static void add_differing(struct qk_buf *out, const struct qk_taskstatuses *l)
 {
 	for (size_t i = 0; i < l->v.n; i++) {
-		const char *s = l->v.v[i].differing;
+		const char *const *names = l->v.v[i].differing;
 		size_t n = 0;
 
-		if (!s || !*s)
+		if (!names || !*names)
 			continue;
-		qk_buf_addf(out, "  recordings would have restored %s with other outputs than it made: ", l->v.v[i].id);
-		for (; *s; s += strcspn(s, "\n") + 1, n++)
-			if (n < DIFFERING_SHOWN)
-				qk_buf_addf(out, "%s%.*s", n ? ", " : "", (int)strcspn(s, "\n"), s);
+		qk_buf_addf(out, "  recordings would have restored %s with other outputs than it made: ",
+			l->v.v[i].id);
+		for (; names[n]; n++) {
+			if (n >= DIFFERING_SHOWN)
+				continue;
+			qk_buf_addstr(out, n ? ", " : "");
+			qk_text_name(out, names[n]);
+		}
 		if (n > DIFFERING_SHOWN)
 			qk_buf_addf(out, " and %zu more", n - DIFFERING_SHOWN);
 		qk_buf_addch(out, '\n');
@@ -243,17 +273,14 @@ static void add_member(struct qk_buf *out, const char *key, const char *value)
 	qk_json_string(out, value);
 }
 
-static void add_differing_json(struct qk_buf *out, const char *s)
+static void add_differing_json(struct qk_buf *out, const char *const *names)
 {
-	if (!s)
+	if (!names)
 		return;
 	qk_buf_addstr(out, ", \"differing\": [");
-	for (size_t n = 0; *s; n++) {
-		qk_autofree char *path = qk_strndup(s, strcspn(s, "\n"));
-
+	for (size_t n = 0; names[n]; n++) {
 		qk_buf_addstr(out, n ? ", " : "");
-		qk_json_string(out, path);
-		s += strlen(path) + (s[strlen(path)] == '\n');
+		qk_json_string(out, names[n]);
 	}
 	qk_buf_addch(out, ']');
 }

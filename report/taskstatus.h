@@ -32,8 +32,8 @@ struct qk_taskstatus {
 	uint64_t start_ms;    /* since 1970; 0 = it did not start */
 	uint64_t duration_ms;
 	uint64_t saved_ms; /* RESTORED: what the run that was stored had taken */
-	const char *recordings;  /* "mode": "record": they would have it "restored" or "run"; "none"; else NULL */
-	const char *differing;   /* restored so, these outputs would have been others: names, ended by \n each */
+	const char *recordings; /* "mode": "record": what they would have: "restored", "run", "none"; else NULL */
+	const char *const *differing; /* restored so, these outputs would be others, up to NULL; NULL: not known */
 	const char *unrecorded;  /* why its recording was not kept; or NULL */
 };
 

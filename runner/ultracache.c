@@ -23,7 +23,7 @@ void qk_ultracache_open(struct qk_ultracache *u, const struct qk_request *r, con
 	struct qk_filehash *files, struct qk_store *store, bool has_key)
 {
 	*u = (struct qk_ultracache){ .req = r, .spec = spec, .store = store, .text = QK_BUF_INIT,
-		.would = QK_ENTRY_INIT, .differing = QK_BUF_INIT };
+		.would = QK_ENTRY_INIT };
 	if (!spec->ultracache || !store || !has_key)
 		return;
 	u->decides = spec->ultracache == QK_ULTRACACHE_ON;
@@ -213,11 +213,6 @@ static bool same(const struct qk_treeent *a, const struct qk_treeent *b)
 	       (a->kind != QK_FILE_REGULAR || qk_digest_eq(&a->content, &b->content));
 }
 
-static void note(struct qk_ultracache *u, const char *path)
-{
-	qk_buf_addf(&u->differing, "%s\n", path);
-}
-
 void qk_ultracache_compare(struct qk_ultracache *u, const struct qk_tree *made, struct qk_taskstatus *status)
 {
 	const struct qk_tree *would = &u->would.tree;
@@ -227,10 +222,11 @@ void qk_ultracache_compare(struct qk_ultracache *u, const struct qk_tree *made, 
 	for (size_t i = 0; i < made->n; i++)
 		if (made->v[i].kind != QK_FILE_DIR && !is_unchecked(u, made->v[i].path) &&
 			!same(qk_tree_find(would, made->v[i].path), &made->v[i]))
-			note(u, made->v[i].path);
+			qk_vec_push(&u->differing, made->v[i].path);
 	for (size_t i = 0; i < would->n; i++)
 		if (would->v[i].kind != QK_FILE_DIR && !is_unchecked(u, would->v[i].path) &&
 			!qk_tree_find(made, would->v[i].path))
-			note(u, would->v[i].path);
-	status->differing = u->differing.s;
+			qk_vec_push(&u->differing, would->v[i].path);
+	qk_vec_push(&u->differing, NULL);
+	status->differing = u->differing.v;
 }

@@ -37,7 +37,7 @@ struct qk_ultracache {
 	struct qk_pathview view;
 	struct timespec began;
 	struct qk_entry would; /* tells: what the recordings lead to; its task is NULL: nothing */
-	struct qk_buf differing;
+	QK_VEC(const char *) differing; /* ends in NULL once it is known */
 };
 
 /* Does nothing for a task that did not opt in, that has no key (has_key) or no store (NULL). */

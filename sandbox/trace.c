@@ -169,12 +169,24 @@ static void change(uint32_t *flags, bool existed)
 	*flags = (*flags | QK_T_WRITTEN) & ~(uint32_t)QK_T_REMOVED;
 }
 
+static bool changes(enum qk_event ev)
+{
+	switch (ev) {
+	case QK_EV_WRITE:
+	case QK_EV_CREATE:
+	case QK_EV_MKDIR:
+	case QK_EV_REMOVE:
+	case QK_EV_RMDIR:
+	case QK_EV_META: return true;
+	default: return false;
+	}
+}
+
 static void apply(struct qk_trace *t, enum qk_event ev, const char *path, bool came_along)
 {
 	uint32_t *flags;
 
-	if (ev == QK_EV_META || ev == QK_EV_WRITE || ev == QK_EV_CREATE || ev == QK_EV_MKDIR ||
-			ev == QK_EV_REMOVE || ev == QK_EV_RMDIR ? !change_kept(t, path) : !kept(t, path))
+	if (!(changes(ev) ? change_kept(t, path) : kept(t, path)))
 		return;
 	flags = find(t, path);
 	if (ev == QK_EV_ABSENT &&

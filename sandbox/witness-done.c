@@ -204,7 +204,8 @@ void qk_witness_done(struct qk_witness *w, const struct qk_deed *d, const struct
 	unsigned int empty = d->flags & AT_EMPTY_PATH ? QK_RESOLVE_EMPTY : 0, how = empty;
 	enum qk_event ev;
 
-	if (o->err == EACCES || (o->err == EROFS && w->trace->changes_anywhere)) { /* nothing has changed: by permissions, or by walls and to be named? */
+	/* nothing has changed: by permissions, or by walls and to be named? */
+	if (o->err == EACCES || (o->err == EROFS && w->trace->changes_anywhere)) {
 		qk_witness_call(w, d);
 		return;
 	}

@@ -1,6 +1,6 @@
 /*
  * Restoring in make's own process: where the key is known and what is stored under it is small, a
- * process for it would cost ten times the work. What is large, sandboxed, recorded or in any doubt is
+ * process for it would be about four times the work. What is large, sandboxed, recorded or in any doubt is
  * left to the task's runner, which does the same and more.
  */
 #ifndef QK_GMK_PLUGIN_TASKS_PUTBACK_H

@@ -60,10 +60,11 @@ START_TEST(recordings)
 {
 	struct qk_taskstatuses l = { 0 }, back = { 0 };
 	qk_autobuf struct qk_buf a = QK_BUF_INIT, b = QK_BUF_INIT;
+	const char *const two[] = { "o/1", "o/\"2\n", NULL };
 	const struct qk_taskstatus all[] = {
-		{ .id = "a:x", .recordings = "restored", .differing = "o/1\no/\"2\n" },
+		{ .id = "a:x", .recordings = "restored", .differing = two },
 		{ .id = "b:x", .recordings = "none", .unrecorded = "why" },
-		{ .id = "c:x", .recordings = "restored", .differing = "" },
+		{ .id = "c:x", .recordings = "restored", .differing = two + 2 },
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
@@ -75,9 +76,9 @@ START_TEST(recordings)
 			      "  recording not kept: b:x: why\n"
 			      "  recordings would have had: a:x, c:x: restored\n"
 			      "  recordings would have had: b:x: none yet\n"
-			      "  recordings would have restored a:x with other outputs than it made: o/1, o/\"2\n");
+			      "  recordings would have restored a:x with other outputs than it made: o/1, \"o/\\\"2\\n\"\n");
 	qk_taskstatuses_json(&b, &back, NULL);
-	ck_assert_ptr_nonnull(strstr(b.s, "\"recordings\": \"restored\", \"differing\": [\"o/1\", \"o/\\\"2\"]"));
+	ck_assert_ptr_nonnull(strstr(b.s, "\"recordings\": \"restored\", \"differing\": [\"o/1\", \"o/\\\"2\\n\"]"));
 	ck_assert_ptr_nonnull(strstr(b.s, "\"recordings\": \"none\", \"unrecorded\": \"why\""));
 	ck_assert_ptr_nonnull(strstr(b.s, "\"differing\": []"));
 	qk_taskstatuses_release(&l);
