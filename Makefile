@@ -259,6 +259,7 @@ self: all $(QK_MK) ## build and test qk by itself, under enforce
 
 self-units: $(SELF_UNITS:%=%.passed)
 
+$O/tests/check_ebpf.passed: $(EBPF)
 $O/tests/check_lockfile.passed: tests/data/pnpm-9/pnpm-lock.yaml tests/data/pnpm-10/pnpm-lock.yaml
 $O/tests/%.passed: $O/tests/%
 	$Q./$< >$@
